@@ -19,6 +19,21 @@ import (
 // control window has no room for the whole of p. Nothing was written.
 var ErrWouldBlock = errors.New("write would block")
 
+// Errors a caller decides on. The first three are found with [errors.Is] in a
+// [*CloseError] whose Application is clear.
+var (
+	// ErrRefused: the peer turned the connection away before the handshake,
+	// because it is at a connection cap or is stopping. Try another peer, or
+	// this one later.
+	ErrRefused = errors.New("connection refused")
+	// ErrIdleTimeout: nothing was heard from the peer for the idle timeout.
+	ErrIdleTimeout = errors.New("idle timeout")
+	// ErrHandshakeTimeout: the peer did not answer, or not to the end.
+	ErrHandshakeTimeout = errors.New("handshake timeout")
+	// ErrWriteClosed: a write after [SendStream.CloseWrite].
+	ErrWriteClosed = errors.New("write on a finished stream")
+)
+
 // A Conn is one authenticated, encrypted connection to a peer. All methods
 // are safe for concurrent use.
 type Conn interface {
@@ -105,7 +120,8 @@ type Stats struct {
 	// SmoothedRTT is the carrier's round-trip estimate; zero before the
 	// first sample.
 	SmoothedRTT time.Duration
-	// MTU is the largest packet in bytes the path is known to carry.
+	// MTU is the largest packet in bytes the path is known to carry; 0 until
+	// the carrier has sent enough to tell.
 	MTU int
 	// PacketsSent, PacketsReceived and PacketsLost count packets since the
 	// connection was made.

@@ -1,0 +1,64 @@
+// Package natsref measures NATS with its own server and client libraries, in
+// the shapes Felix is measured in.
+package natsref
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/felixlog/felix/bench/internal/pki"
+)
+
+// readyWithin bounds the start of a server.
+const readyWithin = 10 * time.Second
+
+// A ServerSpec configures a server.
+type ServerSpec struct {
+	// TLS encrypts, with the certificate in Files.
+	TLS   bool      `json:"tls"`
+	Files pki.Files `json:"files"`
+	// JetStream serves streams and key-value buckets, and keeps those in
+	// files under Dir.
+	JetStream bool   `json:"jetstream"`
+	Dir       string `json:"dir"`
+}
+
+// Endpoint is what a started server says.
+type Endpoint struct {
+	URL string `json:"url"`
+}
+
+// Serve runs a server on a port of the kernel's choice until ctx ends. It
+// tells ready its address.
+func Serve(ctx context.Context, spec ServerSpec, ready func(Endpoint) error) error {
+	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true}
+	if spec.TLS {
+		cfg, err := spec.Files.Server()
+		if err != nil {
+			return err
+		}
+		opts.TLS, opts.TLSConfig = true, cfg
+	}
+	if spec.JetStream {
+		opts.JetStream, opts.StoreDir = true, spec.Dir
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("configure server: %w", err)
+	}
+	go s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(readyWithin) {
+		return errors.New("server did not start in time")
+	}
+	if err := ready(Endpoint{URL: s.ClientURL()}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}

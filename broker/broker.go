@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/felixlog/felix/broker/admission"
+	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/schedule"
+	"github.com/felixlog/felix/broker/stream"
+)
+
+// A Broker is streams and caches by name, and the pipeline publishes go
+// through. All methods are safe for concurrent use.
+type Broker struct {
+	cfg     Config
+	clock   Clock
+	catalog catalog
+	queue   *schedule.Scheduler
+	budgets *admission.Budgets
+	hub     *stream.Hub
+	caches  *cache.Store
+	jobs    jobPool
+	failed  atomic.Uint64
+
+	// stopping ends when the broker drains, with ErrClosed as its cause.
+	stopping context.Context
+	stop     context.CancelCauseFunc
+}
+
+// New returns a broker without tenants. Close it.
+func New(cfg Config, clock Clock) *Broker {
+	cfg = cfg.withDefaults()
+	b := &Broker{
+		cfg:   cfg,
+		clock: clock,
+		queue: schedule.New(cfg.Schedule),
+		budgets: admission.NewBudgets(admission.Limits{
+			IdentityBytes:   cfg.ConnInflightBytes,
+			ConnectionBytes: cfg.ConnTotalInflightBytes,
+			ProcessBytes:    cfg.InflightBytes,
+		}),
+		hub:    stream.NewHub(cfg.Streams, clock),
+		caches: cache.NewStore(cfg.Caches, clock),
+	}
+	b.catalog.init()
+	b.stopping, b.stop = context.WithCancelCause(context.Background())
+	return b
+}
+
+// NewConnection opens the byte budget of one peer connection. Close it with
+// the connection.
+func (b *Broker) NewConnection() *admission.Connection { return b.budgets.NewConnection() }
+
+// Drain refuses new publishes with [ErrClosed], those that wait for room
+// included, and waits until all accepted ones are complete. Subscriptions and
+// caches go on. It returns the cause of ctx if that ends first; Stats tells
+// what was left.
+func (b *Broker) Drain(ctx context.Context) error {
+	b.stop(ErrClosed)
+	return b.queue.Drain(ctx)
+}
+
+// Close ends everything: publishes that are still queued fail with
+// [ErrClosed], subscriptions end with it after what they had queued. Closing
+// again does nothing.
+func (b *Broker) Close() {
+	b.stop(ErrClosed)
+	streams, caches := b.catalog.close()
+	for _, s := range streams {
+		s.End(ErrClosed)
+	}
+	for _, c := range caches {
+		c.End()
+	}
+	b.queue.Close()
+}
+
+// closedAs turns the scheduler's word for a closed broker into ours.
+func closedAs(err error) error {
+	if errors.Is(err, schedule.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package cache
+
+// A Condition is what must hold for a conditional write. The zero Condition
+// always holds.
+type Condition struct {
+	kind    conditionKind
+	version uint64
+}
+
+type conditionKind uint8
+
+const (
+	always conditionKind = iota
+	absent
+	atVersion
+)
+
+// Absent holds when the key has no live entry.
+func Absent() Condition { return Condition{kind: absent} }
+
+// AtVersion holds when the key's live entry has this version.
+func AtVersion(v uint64) Condition { return Condition{kind: atVersion, version: v} }
+
+// holds judges a live entry, nil for none.
+func (c Condition) holds(e *entry) bool {
+	switch c.kind {
+	case absent:
+		return e == nil
+	case atVersion:
+		return e != nil && e.version == c.version
+	default:
+		return true
+	}
+}
+
+// A Result is the answer to a conditional write. A condition that does not
+// hold is an answer, not an error.
+type Result struct {
+	Applied bool
+	// Version is that of the live entry afterwards: the new one of an applied
+	// put, the current one of a refusal. HasVersion is false when there is no
+	// live entry, as after an applied delete.
+	Version    uint64
+	HasVersion bool
+}
+
+func resultOf(applied bool, e *entry) Result {
+	if e == nil {
+		return Result{Applied: applied}
+	}
+	return Result{Applied: applied, Version: e.version, HasVersion: true}
+}
+
+// PutIf is Put under a condition, judged and applied in one step. Errors as
+// Put.
+func (c *Cache) PutIf(key, value []byte, ttl TTL, cond Condition) (Result, error) {
+	return c.put(key, value, ttl, cond)
+}
+
+// DeleteIf deletes the key if its live entry has the given version. Error:
+// [ErrRemoved].
+func (c *Cache) DeleteIf(key []byte, version uint64) (Result, error) {
+	_, r, err := c.remove(key, AtVersion(version))
+	return r, err
+}
+
+func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) {
+	s := c.store
+	deadline, err := ttl.deadline(s.clock)
+	if err != nil {
+		return Result{}, err
+	}
+	size := entrySize(len(key), len(value))
+	if size > s.cfg.MaxBytes {
+		return Result{}, &TooLargeError{Size: size, Limit: s.cfg.MaxBytes}
+	}
+	stored := append(make([]byte, 0, len(value)), value...)
+	sh := s.shardOf(c.id, key)
+	for {
+		sh.mu.Lock()
+		if !c.active.Load() {
+			sh.mu.Unlock()
+			return Result{}, ErrRemoved
+		}
+		e := s.live(sh, sh.index[scoped{c.id, string(key)}])
+		if !cond.holds(e) {
+			sh.mu.Unlock()
+			return resultOf(false, e), nil
+		}
+		growth, entries := size, int64(1)
+		if e != nil {
+			growth, entries = size-e.size(), 0
+		}
+		if s.reserve(growth, entries) {
+			if e == nil {
+				e = sh.insert(scoped{c.id, string(key)})
+			}
+			e.value = stored
+			e.version = s.version.Add(1)
+			e.used = e.version
+			sh.setDeadline(e, deadline)
+			sh.puts++
+			r := resultOf(true, e)
+			sh.mu.Unlock()
+			return r, nil
+		}
+		sh.mu.Unlock()
+		// The lock is dropped to make room, so all is judged again.
+		s.makeRoom(e)
+	}
+}
+
+func (c *Cache) remove(key []byte, cond Condition) (Item, Result, error) {
+	s := c.store
+	if !c.active.Load() {
+		return Item{}, Result{}, ErrRemoved
+	}
+	sh := s.shardOf(c.id, key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := s.live(sh, sh.index[scoped{c.id, string(key)}])
+	if e == nil || !cond.holds(e) {
+		return Item{}, resultOf(false, e), nil
+	}
+	item := e.item()
+	sh.deletes++
+	s.drop(sh, e)
+	return item, Result{Applied: true}, nil
+}

@@ -1,0 +1,73 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/felixlog/felix/broker/admission"
+)
+
+// ErrClosed refuses work of a broker that drains or is closed.
+var ErrClosed = errors.New("broker is shutting down")
+
+// An OverloadedError refuses a publish of which nothing was kept.
+type OverloadedError = admission.OverloadedError
+
+// The reasons of an [OverloadedError].
+const (
+	QueueFull   = admission.QueueFull
+	BytesFull   = admission.BytesFull
+	TenantQuota = admission.TenantQuota
+)
+
+// A Kind is a sort of named thing.
+type Kind string
+
+// The kinds a broker registers.
+const (
+	KindTenant    Kind = "tenant"
+	KindNamespace Kind = "namespace"
+	KindStream    Kind = "stream"
+	KindCache     Kind = "cache"
+)
+
+// A NotFoundError says that a name is not registered.
+type NotFoundError struct {
+	Kind Kind
+	// Name is the full name, its parts joined by slashes.
+	Name string
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s not found: %s", e.Kind, e.Name) }
+
+// A ConflictError refuses to register a name that is registered with other
+// options: remove it first.
+type ConflictError struct {
+	Kind Kind
+	Name string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s %s is registered with other options", e.Kind, e.Name)
+}
+
+// A StorageRequiredError refuses to register a durable stream on a broker
+// without storage: it is never downgraded to memory.
+type StorageRequiredError struct {
+	// Name is the stream's full name.
+	Name string
+}
+
+func (e *StorageRequiredError) Error() string {
+	return fmt.Sprintf("stream %s is durable and this broker has no storage", e.Name)
+}
+
+// A TenantMismatchError refuses a publish of one tenant's identity to another
+// tenant's stream.
+type TenantMismatchError struct {
+	Identity, Stream string
+}
+
+func (e *TenantMismatchError) Error() string {
+	return fmt.Sprintf("identity of tenant %s publishes to a stream of tenant %s", e.Identity, e.Stream)
+}

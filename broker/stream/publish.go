@@ -1,0 +1,86 @@
+package stream
+
+// A Waiter hears that the last full queue has taken the batch Apply left
+// waiting. It runs on a consumer's goroutine and must not block.
+type Waiter interface {
+	Settled()
+}
+
+// Claim gives e the shard's next offsets and returns the first. The caller
+// holds the shard's lane; every claim is followed by its Apply, in the same
+// order.
+func (sh *Shard) Claim(e *Envelope) (uint64, error) {
+	if err := sh.Err(); err != nil {
+		return 0, err
+	}
+	base := sh.claimed
+	e.meta.BaseOffset = base
+	sh.claimed += uint64(e.meta.Count)
+	return base, nil
+}
+
+// Apply makes a claimed batch visible: it joins the ring and is handed to
+// every subscription. Calls for one shard are made one at a time, in the order
+// of the claims; the next may follow once this one is settled. Apply takes
+// over the caller's reference, whatever it answers.
+//
+// waiting says that at least one queue under [Block] had no room. w is then
+// told, perhaps before Apply returns, when all have; otherwise w is not used.
+// A batch without records settles at once and changes nothing.
+func (sh *Shard) Apply(e *Envelope, w Waiter) (waiting bool, err error) {
+	defer e.release()
+	if e.meta.Count == 0 {
+		return false, nil
+	}
+	sh.mu.Lock()
+	if err := sh.end; err != nil {
+		sh.mu.Unlock()
+		return false, err
+	}
+	if sh.snapshot == nil && len(sh.slots) > 0 {
+		sh.snapshot = append([]*Subscription(nil), sh.slots...)
+	}
+	subs := sh.snapshot
+	e.retain(1 + len(subs))
+	sh.tail = e.end()
+	sh.ring.push(e)
+	sh.mu.Unlock()
+
+	c := &sh.hub.counters
+	c.batches.Add(1)
+	c.records.Add(uint64(e.meta.Count))
+	c.bytes.Add(uint64(e.meta.PayloadBytes))
+	if len(subs) == 0 {
+		return false, nil
+	}
+	sh.waiter = w
+	sh.pending.Store(1)
+	var taken uint64
+	for _, s := range subs {
+		if s.policy == Block {
+			sh.pending.Add(1) // before the offer: it may settle at once
+		}
+		outcome := s.offer(e)
+		if outcome == offerParked {
+			c.parked.Add(1)
+			continue
+		}
+		if s.policy == Block {
+			sh.pending.Add(-1)
+		}
+		if outcome == offerTaken {
+			taken++
+		} else {
+			e.release()
+		}
+	}
+	c.enqueued.Add(taken)
+	return sh.pending.Add(-1) > 0, nil
+}
+
+// settled says that one queue the batch waited for has taken it or is gone.
+func (sh *Shard) settled() {
+	if w := sh.waiter; sh.pending.Add(-1) == 0 {
+		w.Settled()
+	}
+}

@@ -1,0 +1,115 @@
+package stream
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/felixlog/felix/broker/admission"
+	"github.com/felixlog/felix/broker/schedule"
+)
+
+// A Shard is one ordered sequence of records, and the handle publishes and
+// subscriptions go by once its name is resolved. A handle stays valid in
+// memory for ever, but serves only while [Shard.Active].
+type Shard struct {
+	hub     *Hub
+	stream  *Stream
+	id      uint64
+	index   uint32
+	lane    *schedule.Lane
+	account *admission.Account
+	active  atomic.Bool
+
+	// claimed is the next offset to give out. Whoever holds the lane owns it.
+	claimed uint64
+
+	mu    sync.Mutex
+	tail  uint64 // offset after the last applied record
+	end   error  // why it serves no longer
+	ring  ring
+	slots []*Subscription
+	// snapshot is slots as of the last change, never modified, so that a
+	// fanout walks it without the lock; nil when slots have changed since.
+	snapshot []*Subscription
+
+	// pending counts the queues the batch in hand waits for, plus one while
+	// it is being handed out; waiter hears when it falls to zero.
+	pending atomic.Int32
+	waiter  Waiter
+}
+
+func (h *Hub) newShard(s *Stream, index uint32, owner Owner) *Shard {
+	sh := &Shard{
+		hub:     h,
+		stream:  s,
+		id:      h.shardIDs.Add(1),
+		index:   index,
+		account: owner.Account,
+		claimed: h.base(s.name, index),
+		ring:    ring{maxRecords: h.cfg.RingRecords, maxBytes: h.cfg.RingBytes},
+	}
+	if owner.Queue != nil {
+		sh.lane = owner.Queue.NewLane()
+	}
+	sh.tail = sh.claimed
+	sh.active.Store(true)
+	return sh
+}
+
+// ID is unique in this process and never used again.
+func (sh *Shard) ID() uint64 { return sh.id }
+
+// Stream is the stream the shard belongs to.
+func (sh *Shard) Stream() *Stream { return sh.stream }
+
+// Name is the full name of the shard's stream.
+func (sh *Shard) Name() Name { return sh.stream.name }
+
+// Index is the shard's number within its stream.
+func (sh *Shard) Index() uint32 { return sh.index }
+
+// Durable says that a log lies under the shard, so that its offsets outlive
+// this process and may be shown to clients.
+func (sh *Shard) Durable() bool { return sh.stream.opts.Durable }
+
+// Active says that the stream is registered. A removed one's shards never
+// become active again.
+func (sh *Shard) Active() bool { return sh.active.Load() }
+
+// Lane is the shard's place in the publish queue.
+func (sh *Shard) Lane() *schedule.Lane { return sh.lane }
+
+// Account is the publish account of the shard's tenant.
+func (sh *Shard) Account() *admission.Account { return sh.account }
+
+// Bounds are the oldest offset held and the tail, which are equal when nothing
+// is held.
+func (sh *Shard) Bounds() (oldest, tail uint64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.ring.oldest(sh.tail), sh.tail
+}
+
+func (sh *Shard) finish(cause error) {
+	sh.mu.Lock()
+	sh.active.Store(false)
+	sh.end = cause
+	subs := sh.slots
+	sh.slots, sh.snapshot = nil, nil
+	sh.ring.clear()
+	sh.hub.raiseFloor(sh.tail)
+	sh.mu.Unlock()
+	for _, s := range subs {
+		s.finish(cause)
+	}
+}
+
+// Err is why the shard serves no longer; nil while it does.
+func (sh *Shard) Err() error {
+	if sh.active.Load() {
+		return nil
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.end
+}

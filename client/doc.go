@@ -1,0 +1,64 @@
+// Package client is the Go SDK of Felix.
+//
+// A [Client] speaks to a Felix broker, or to a cluster of them, over QUIC. It
+// is safe for concurrent use, and one client per process is the normal case:
+// every call shares its few connections and long-lived streams.
+//
+//	c, err := client.Dial(ctx, []string{"127.0.0.1:7440"},
+//		client.WithTenant("acme"),
+//		client.WithToken(os.Getenv("FELIX_AUTH_TOKEN")),
+//		client.WithCAFile("ca.pem"))
+//	if err != nil {
+//		return err
+//	}
+//	defer c.Close()
+//
+// # Publishing
+//
+// [Client.Publish] and [Client.PublishBatch] send and wait for the answer;
+// a [Publisher] keeps many batches in flight. A key ([WithKey]) chooses the
+// shard, and records of one key keep their order; without a key every record
+// goes to shard 0.
+//
+//	ack, err := c.Publish(ctx, "orders", []byte("hello"), client.WithKey([]byte("customer-7")))
+//
+// An acknowledged publish whose connection was lost before the answer came
+// may or may not have been stored. It is never sent again behind your back:
+// the error says so ([ErrOutcomeUnknown]), unless [WithAtLeastOnce] asked
+// for the opposite.
+//
+// # Subscribing
+//
+// [Client.Subscribe] reads the records of one shard, or of all
+// ([AllShards]), from a position of your choice. A lost connection is
+// resumed at the next offset; a hole, should there be one, is reported in
+// [Event.Gap].
+//
+//	sub, err := c.Subscribe(ctx, "orders", client.From(client.Earliest()))
+//	if err != nil {
+//		return err
+//	}
+//	defer sub.Close()
+//	for ev, err := range sub.Events(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(ev.Offset, string(ev.Payload))
+//	}
+//
+// # Caching
+//
+// [Client.Cache] gives a [Cache]: keys to latest values, with an optional
+// time to live, conditional writes and versions.
+//
+//	sessions := c.Cache("sessions")
+//	err := sessions.Put(ctx, "u1", []byte("..."), client.WithTTL(time.Hour))
+//	value, ok, err := sessions.Get(ctx, "u1")
+//
+// # Errors
+//
+// What a broker refuses arrives as an [*Error] with a code, a retry class
+// and a sentence. Decide on the class, or with errors.Is on the sentinels of
+// this package ([ErrNotFound], [ErrOverloaded], [ErrOutcomeUnknown], ...);
+// never on the text.
+package client

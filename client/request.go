@@ -1,0 +1,180 @@
+package client
+
+import (
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/felixlog/felix/wire"
+)
+
+// requestIDAt is where an acked publish frame holds its request id: right
+// behind the header (wire 4.2).
+const requestIDAt = wire.HeaderSize
+
+// A request is one published batch on its way: its frame, kept until it is
+// answered so that it can be sent again where that is allowed, and whom to
+// tell. Between send and settle it belongs to its lane and stream.
+type request struct {
+	lane  *lane
+	frame []byte // binary, acked unless the lane is not; pooled
+	seq   uint64 // order on its lane
+
+	id      uint64 // on its stream
+	counted bool   // holds a place in the connection's window
+	busy    bool   // the stream's writer reads frame; guarded by the stream
+
+	atLeastOnce bool
+	attempts    int       // times sent again
+	reauths     int       // of those, for an expired token
+	failedAt    time.Time // first failure
+	last        *Error    // latest failure
+
+	// Exactly one of these is told.
+	done    func(Ack, error)
+	pending *Pending
+	wait    *answer
+
+	pub *Publisher // counts it, if any
+}
+
+// An answer is where a synchronous publish waits.
+type answer struct {
+	ready chan struct{} // one token
+	ack   Ack
+	err   error
+}
+
+// requestPool lends requests, answers and their frames.
+type requestPool struct {
+	bufs     *bufferPool
+	requests sync.Pool // of *request
+	answers  sync.Pool // of *answer
+}
+
+func (p *requestPool) get() *request {
+	if r, ok := p.requests.Get().(*request); ok {
+		return r
+	}
+	return new(request)
+}
+
+// put recycles a request nobody refers to any longer.
+func (p *requestPool) put(r *request) {
+	p.bufs.put(r.frame)
+	*r = request{}
+	p.requests.Put(r)
+}
+
+func (p *requestPool) getAnswer() *answer {
+	if a, ok := p.answers.Get().(*answer); ok {
+		return a
+	}
+	return &answer{ready: make(chan struct{}, 1)}
+}
+
+func (p *requestPool) putAnswer(a *answer) {
+	a.ack, a.err = Ack{}, nil
+	p.answers.Put(a)
+}
+
+// finish tells whoever waits, gives back what the request held, and forgets
+// it.
+func (r *request) finish(ack Ack, err error) {
+	c := r.lane.c
+	ack.Shard = r.lane.shard
+	size := len(r.frame)
+	done, pending, wait, pub := r.done, r.pending, r.wait, r.pub
+	c.requests.put(r)
+	c.inflight.release(size)
+	switch {
+	case done != nil:
+		done(ack, err)
+	case pending != nil:
+		pending.resolve(ack, err)
+	case wait != nil:
+		wait.ack, wait.err = ack, err
+		wait.ready <- struct{}{}
+	}
+	if pub != nil {
+		pub.settled(err)
+	}
+}
+
+// detached is the request without ties to the writer of its stream. A stream
+// may answer, or fail, while its writer is still inside the Write that reads
+// the frame: then the original is left to the writer, and a copy goes on.
+// The stream's mutex is held.
+func (r *request) detached() *request {
+	if !r.busy {
+		return r
+	}
+	c := *r
+	c.busy = false
+	c.frame = append(r.lane.c.bufs.get(len(r.frame)), r.frame...)
+	return &c
+}
+
+// setID writes the request's id into its frame.
+func (r *request) setID(id uint64) {
+	r.id = id
+	binary.BigEndian.PutUint64(r.frame[requestIDAt:], id)
+}
+
+// A requestRing holds the unanswered requests of a stream by id. Ids are
+// consecutive, so a request is found at its id modulo the ring's size.
+type requestRing struct {
+	slots        []*request // length a power of two
+	oldest, next uint64     // ids oldest..next-1 may be unanswered
+}
+
+const minRing = 64
+
+// span is how many ids lie between the oldest unanswered and the next.
+func (q *requestRing) span() int { return int(q.next - q.oldest) }
+
+// push gives r the next id.
+func (q *requestRing) push(r *request) uint64 {
+	if q.span() == len(q.slots) {
+		q.grow()
+	}
+	id := q.next
+	q.next++
+	q.slots[id&uint64(len(q.slots)-1)] = r
+	return id
+}
+
+func (q *requestRing) grow() {
+	bigger := make([]*request, max(minRing, 2*len(q.slots)))
+	for id := q.oldest; id < q.next; id++ {
+		bigger[id&uint64(len(bigger)-1)] = q.slots[id&uint64(len(q.slots)-1)]
+	}
+	q.slots = bigger
+}
+
+// take removes the request with that id; nil when there is none.
+func (q *requestRing) take(id uint64) *request {
+	if id < q.oldest || id >= q.next {
+		return nil
+	}
+	slot := &q.slots[id&uint64(len(q.slots)-1)]
+	r := *slot
+	*slot = nil
+	for q.oldest < q.next && q.slots[q.oldest&uint64(len(q.slots)-1)] == nil {
+		q.oldest++
+	}
+	return r
+}
+
+// takeAll removes every request, in order of id.
+func (q *requestRing) takeAll() []*request {
+	var out []*request
+	for id := q.oldest; id < q.next; id++ {
+		if r := q.slots[id&uint64(len(q.slots)-1)]; r != nil {
+			out = append(out, r)
+		}
+	}
+	clear(q.slots)
+	q.oldest = q.next
+	return out
+}

@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/wire"
+)
+
+// A session is a bidirectional stream that has authenticated.
+type session struct {
+	st    transport.Stream
+	in    *wire.FrameReader
+	caps  *capabilities
+	token string
+}
+
+// cancel abandons both halves.
+func (s *session) cancel() {
+	s.st.CancelRead(0)
+	s.st.CancelWrite(0)
+}
+
+// interrupt makes reads and writes of st fail once ctx ends. The returned
+// function undoes that and says whether ctx had ended.
+func interrupt(ctx context.Context, st transport.Stream) (stop func() bool) {
+	undo := context.AfterFunc(ctx, func() {
+		past := time.Unix(1, 0)
+		st.SetReadDeadline(past)
+		st.SetWriteDeadline(past)
+	})
+	return func() bool { return !undo() }
+}
+
+// open opens a stream and authenticates it. request, if any, is written
+// behind the auth frame in one go, and with finish the sending half ends
+// there: one round trip for the whole exchange.
+//
+// Every stream asks for a token. When the broker refuses it, another one is
+// tried once, if there is another (wire 17.3).
+func (cn *conn) open(ctx context.Context, request []byte, finish bool) (*session, error) {
+	token, err := cn.b.c.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := cn.openWith(ctx, token, request, finish)
+	if err == nil || !errors.Is(err, ErrUnauthenticated) || !cn.b.c.cfg.renewable {
+		return s, err
+	}
+	another, tokenErr := cn.b.c.token(ctx)
+	if tokenErr != nil {
+		return nil, tokenErr
+	}
+	if another == token {
+		return nil, err
+	}
+	return cn.openWith(ctx, another, request, finish)
+}
+
+// token asks the application for a token.
+func (c *Client) token(ctx context.Context) (string, error) {
+	token, err := c.cfg.token(ctx)
+	switch {
+	case err == nil:
+		return token, nil
+	case ctx.Err() != nil:
+		return "", ctxError("authenticate", ctx, RetryNow)
+	}
+	return "", &Error{Op: "authenticate", Code: CodeUnauthenticated, Retry: RetryNever, Err: fmt.Errorf("token provider: %w", err)}
+}
+
+func (cn *conn) openWith(ctx context.Context, token string, request []byte, finish bool) (*session, error) {
+	const op = "authenticate"
+	st, err := cn.OpenStream(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctxError(op, ctx, RetryNow)
+		}
+		return nil, lost(op, cn.b.addr, RetryNow, cn.b.c.cause(err))
+	}
+	c := cn.b.c
+	s := &session{st: st, in: wire.NewFrameReader(st, c.cfg.maxFrame), token: token}
+	stop := interrupt(ctx, st)
+	err = s.authenticate(&c.cfg, cn.b.addr, request, finish)
+	if stop() {
+		s.cancel()
+		return nil, ctxError(op, ctx, RetryNow)
+	}
+	if err != nil {
+		s.cancel()
+		var e *Error
+		if errors.As(err, &e) {
+			return nil, err
+		}
+		return nil, lost(op, cn.b.addr, RetryNow, c.cause(err))
+	}
+	cn.b.learn(s.caps)
+	return s, nil
+}
+
+func (s *session) authenticate(cfg *config, addr string, request []byte, finish bool) error {
+	out := make([]byte, 0, 512+len(s.token)+len(request))
+	out = wire.AppendMessage(out, cfg.offer().Auth(cfg.tenant, s.token))
+	if _, err := s.st.Write(append(out, request...)); err != nil {
+		return err
+	}
+	if finish {
+		if err := s.st.CloseWrite(); err != nil {
+			return err
+		}
+	}
+	m, err := s.message()
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case *wire.AuthOK:
+		s.caps = capabilitiesOf(m)
+	case *wire.OK:
+		s.caps = &capabilities{Offer: wire.LegacyOffer()}
+	case *wire.Error:
+		e := refused("authenticate", addr, m.Failure())
+		if e.Code == "" {
+			e.Code, e.Retry = CodeUnauthenticated, RetryNever // all that a broker without codes refuses here
+		}
+		return e
+	default:
+		return fmt.Errorf("unexpected %s in answer to auth", m.MessageType())
+	}
+	return nil
+}
+
+// message reads one JSON message.
+func (s *session) message() (wire.Message, error) {
+	h, payload, err := s.in.Next()
+	if err != nil {
+		return nil, err
+	}
+	if h.Flags != 0 {
+		return nil, fmt.Errorf("unexpected frame with flags %#04x", uint16(h.Flags))
+	}
+	return wire.ParseMessage(payload)
+}
+
+// exchange sends one request on a stream of its own and reads the one frame
+// that answers it (wire 8.2). Error and unsupported messages are returned as
+// errors. Once the request was sent, other failures have the class given.
+func (cn *conn) exchange(ctx context.Context, op, feature string, request wire.Message, sent RetryClass) (wire.Message, error) {
+	c := cn.b.c
+	ctx, cancel := within(ctx, c.cfg.ackTimeout)
+	defer cancel()
+	s, err := cn.open(ctx, wire.AppendMessage(nil, request), true)
+	if err != nil {
+		return nil, err
+	}
+	stop := interrupt(ctx, s.st)
+	m, err := s.message()
+	if stop() {
+		s.cancel()
+		return nil, ctxError(op, ctx, sent)
+	}
+	if err != nil {
+		s.cancel()
+		return nil, lost(op, cn.b.addr, sent, c.cause(err))
+	}
+	c.spawn(s.finish)
+	switch m := m.(type) {
+	case *wire.Error:
+		return nil, refused(op, cn.b.addr, m.Failure())
+	case *wire.Unsupported:
+		return nil, &UnsupportedError{Feature: feature, Broker: cn.b.addr}
+	}
+	return m, nil
+}
+
+// finish reads to the end of an answered stream, which the broker ends by
+// itself: stopping it instead could look like a failure to a broker that has
+// not written its end yet.
+func (s *session) finish() {
+	s.st.SetReadDeadline(time.Now().Add(helloTimeout))
+	for {
+		if err := s.in.Fill(); err != nil || s.in.Buffered() {
+			s.st.CancelRead(0)
+			return
+		}
+	}
+}

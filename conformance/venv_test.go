@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// clientPackage is what the tests install: the newest release pip finds.
+const clientPackage = "felix-client"
+
+// A pythonEnv is a virtual environment with the published client in it.
+type pythonEnv struct {
+	python  string
+	version string
+}
+
+// publishedClient finds or makes the environment, once for all tests.
+var publishedClient = sync.OnceValues(newPythonEnv)
+
+// pythonClient gives a test the published client. Without Python or without
+// the package the test cannot say anything about interoperability, so it
+// fails and says what is missing.
+func pythonClient(t *testing.T) pythonEnv {
+	t.Helper()
+	env, err := publishedClient()
+	if err != nil {
+		t.Fatalf("the published Python client cannot be run here: %v\n"+
+			"needed: python3 (3.9 or later) with venv, and pip able to install %s;\n"+
+			"or FELIX_VENV naming a virtual environment that has it", err, clientPackage)
+	}
+	return env
+}
+
+// venvDir is where the environment lives: outside the source tree, so that no
+// tool walks it.
+func venvDir() (string, error) {
+	if dir := os.Getenv("FELIX_VENV"); dir != "" {
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory (set FELIX_VENV): %w", err)
+	}
+	return filepath.Join(cache, "felix-conformance", "venv"), nil
+}
+
+func newPythonEnv() (pythonEnv, error) {
+	dir, err := venvDir()
+	if err != nil {
+		return pythonEnv{}, err
+	}
+	bin := "bin/python"
+	if runtime.GOOS == "windows" {
+		bin = `Scripts\python.exe`
+	}
+	env := pythonEnv{python: filepath.Join(dir, bin)}
+	if _, err := os.Stat(env.python); errors.Is(err, os.ErrNotExist) {
+		if out, err := exec.Command("python3", "-m", "venv", dir).CombinedOutput(); err != nil {
+			return pythonEnv{}, fmt.Errorf("python3 -m venv %s: %w\n%s", dir, err, out)
+		}
+	}
+	installed := env.installed() == nil
+	// Once a day is often enough to look for a newer release; a machine
+	// without a way to one keeps testing the release it has.
+	stamp := filepath.Join(dir, "felix-checked")
+	if st, err := os.Stat(stamp); installed && err == nil && time.Since(st.ModTime()) < 24*time.Hour {
+		return env, env.readVersion()
+	}
+	out, err := exec.Command(env.python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet",
+		"--upgrade", clientPackage).CombinedOutput()
+	if err != nil && !installed {
+		return pythonEnv{}, fmt.Errorf("pip install %s: %w\n%s", clientPackage, err, out)
+	}
+	if err == nil {
+		if err := os.WriteFile(stamp, nil, 0o644); err != nil {
+			return pythonEnv{}, fmt.Errorf("note the installation: %w", err)
+		}
+	}
+	return env, env.readVersion()
+}
+
+func (e *pythonEnv) installed() error {
+	return exec.Command(e.python, "-c", "import felix").Run()
+}
+
+func (e *pythonEnv) readVersion() error {
+	out, err := exec.Command(e.python, "-c", "import felix; print(felix.__version__)").Output()
+	if err != nil {
+		return fmt.Errorf("import felix: %w", err)
+	}
+	e.version = strings.TrimSpace(string(out))
+	return nil
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/node"
+	"github.com/felixlog/felix/internal/telemetry"
+)
+
+// A settingValue is a broker setting as a flag: the text is kept as given,
+// and the configuration judges it together with its other sources.
+type settingValue struct {
+	text   string
+	toggle bool
+}
+
+func (v *settingValue) String() string { return v.text }
+
+func (v *settingValue) Set(text string) error {
+	v.text = text
+	return nil
+}
+
+func (v *settingValue) Type() string {
+	if v.toggle {
+		return "bool"
+	}
+	return "string"
+}
+
+func (a *App) brokerCommand() *cobra.Command {
+	var file string
+	var printConfig bool
+	cmd := &cobra.Command{
+		Use:     "broker",
+		GroupID: groupServe,
+		Short:   "Run a broker",
+		Long: `Run a broker until it is told to end. Each setting is taken from the first of
+flag, environment, YAML file and default; the flags below are the settings, and
+docs/configuration.md is their reference.
+
+--catalog names a YAML file of the tenants with their keys, and of their
+namespaces, streams and caches. It is watched: a change takes effect while the
+broker runs, and a file that does not parse changes nothing.
+
+When it accepts clients it prints one line on standard output (one object with
+--json); logs go to standard error. SIGTERM and Ctrl-C end it gracefully: it
+stops accepting, answers what is under way, and exits. A second signal ends it
+at once.`,
+		Example: `  # a broker with the streams of a catalog
+  felix broker --catalog catalog.yml --tls-cert cert.pem --tls-key key.pem
+
+  # what would it run with?
+  felix broker --config broker.yml --publish-window 512 --print-config`,
+		Args: positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, warnings, err := a.brokerConfig(cmd, file)
+			if err != nil {
+				return err
+			}
+			if printConfig {
+				return a.printBrokerConfig(cfg)
+			}
+			return a.runBroker(cmd.Context(), cfg, warnings)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	// A broker reads no contexts, so its --config is the file of its settings.
+	flags.StringVar(&file, "config", "", "YAML `FILE` of settings (env FELIX_BROKER_CONFIG; default "+config.DefaultFile+" where it exists)")
+	flags.BoolVar(&printConfig, "print-config", false, "print the settings that would be used, as YAML, and exit")
+	for _, s := range config.Settings() {
+		flag := flags.VarPF(&settingValue{toggle: s.IsBool()}, s.Flag(), "", settingUsage(&s))
+		if s.IsBool() {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	return cmd
+}
+
+// settingUsage is one line of help for a setting.
+func settingUsage(s *config.Setting) string {
+	first, _, _ := strings.Cut(s.Help, ". ")
+	return fmt.Sprintf("%s (env %s)", strings.TrimSuffix(first, "."), s.Env)
+}
+
+// brokerConfig loads the settings from all their sources.
+func (a *App) brokerConfig(cmd *cobra.Command, file string) (*config.Config, []string, error) {
+	given := make(map[string]string)
+	for _, s := range config.Settings() {
+		if f := cmd.Flags().Lookup(s.Flag()); f.Changed {
+			given[s.Flag()] = f.Value.String()
+		}
+	}
+	if file != "" {
+		file = a.abs(file)
+	}
+	cfg, warnings, err := config.Load(config.Sources{Flags: given, Environ: a.Environ(), File: file})
+	if err != nil {
+		return nil, nil, &Error{Exit: ExitUsage, Err: fmt.Errorf("settings: %w", err)}
+	}
+	return cfg, warnings, nil
+}
+
+// printBrokerConfig prints the settings as a YAML file that can be loaded
+// again, or as one object.
+func (a *App) printBrokerConfig(cfg *config.Config) error {
+	if !a.flags.json {
+		return config.Print(a.Stdout, cfg)
+	}
+	values := make(map[string]string)
+	for _, s := range cfg.Settings() {
+		if !s.Secret {
+			values[s.Key] = s.Text()
+		}
+	}
+	return printJSON(a.Stdout, values)
+}
+
+// brokerReady is the line a script waits for.
+type brokerReady struct {
+	Status string   `json:"status"`
+	Addrs  []string `json:"addrs"`
+	Admin  string   `json:"admin_url"`
+	PID    int      `json:"pid"`
+}
+
+// runBroker serves until ctx ends or the broker fails.
+func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []string) error {
+	logger, err := telemetry.NewLogger(a.Stderr, cfg.Process.Log, string(cfg.Process.LogFormat))
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		logger.Warn(warning)
+	}
+	n, err := node.Start(ctx, node.Options{Config: cfg, Logger: logger, Version: thisBuild().Version})
+	if err != nil {
+		return err
+	}
+	ready := brokerReady{Status: "ready", Addrs: n.ClientAddrs(), Admin: "http://" + n.AdminAddr(), PID: os.Getpid()}
+	if a.flags.json {
+		err = printJSON(a.Stdout, ready)
+	} else {
+		_, err = fmt.Fprintf(a.Stdout, "felix broker ready: clients %s, admin %s\n", strings.Join(ready.Addrs, " "), ready.Admin)
+	}
+	if err != nil {
+		logger.Warn("the ready line could not be printed", "error", err)
+	}
+	return a.serve(ctx, n)
+}
+
+// A server is what [App.serve] waits for.
+type server interface {
+	Done() <-chan struct{}
+	Err() error
+	Shutdown(ctx context.Context) error
+}
+
+// serve waits until ctx ends (then the server is shut down, and at once when
+// the user insists) or the server ends by itself, which is a failure.
+func (a *App) serve(ctx context.Context, s server) error {
+	select {
+	case <-s.Done():
+		return s.Err()
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() {
+		select {
+		case <-a.Force:
+			cancel()
+		case <-stop.Done():
+		}
+	}()
+	return s.Shutdown(stop)
+}

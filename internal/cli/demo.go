@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/spf13/cobra"
+
+	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/examples"
+	"github.com/felixlog/felix/internal/demo"
+	"github.com/felixlog/felix/internal/dev"
+)
+
+const (
+	// demoTime is how long a demo may take in all.
+	demoTime = 30 * time.Second
+	// demoSpeed is the pace of the show on a terminal: about six seconds.
+	demoSpeed = 280
+	// slowestDemo still ends within demoTime.
+	slowestDemo = 80
+)
+
+func (a *App) demoCommand() *cobra.Command {
+	var speed uint32
+	var fast bool
+	cmd := &cobra.Command{
+		Use:     "demo",
+		GroupID: groupStart,
+		Short:   "Watch a week of earthquakes go through one log",
+		Long: fmt.Sprintf(`Start a private broker on free ports, play a week of real earthquakes through
+one log, and read it in two ways at once: as a stream, which must show all
+%[1]s in order, and as a cache of the latest quake of each network, which
+must be right at the end. Then print what each reading saw and how fast, and
+exit: with 0 only if every count is right.
+
+It needs no set-up, changes none of your files, and ends by itself within %[2]s.
+
+On a terminal it is paced so that you can watch; --fast goes as fast as it
+can, which it also does when its output is not a terminal.`, count(examples.QuakeCount), demoTime),
+		Example: `  felix demo
+  felix demo --fast
+  felix demo --json | jq .received`,
+		Args: positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			paced := cmd.Flags().Changed("speed")
+			switch {
+			case paced && fast:
+				return usageError("--speed and --fast contradict each other")
+			case paced && speed < slowestDemo:
+				return usageError("--speed %d: want at least %d, so that the demo ends within %s", speed, slowestDemo, demoTime)
+			case fast, !paced && (!a.StdoutTTY || a.flags.json):
+				speed = 0
+			case !paced:
+				speed = demoSpeed
+			}
+			return a.runDemo(cmd.Context(), float64(speed))
+		},
+	}
+	cmd.Flags().Uint32Var(&speed, "speed", demoSpeed, fmt.Sprintf("play `N` quakes a second, %d at least", slowestDemo))
+	cmd.Flags().BoolVar(&fast, "fast", false, "play as fast as the broker takes them")
+	return cmd
+}
+
+// runDemo starts the private broker, plays the demo and tells the result.
+func (a *App) runDemo(ctx context.Context, speed float64) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, demoTime, fmt.Errorf("the demo did not end within %s", demoTime))
+	defer cancel()
+	server, err := dev.Start(ctx, dev.Options{Lossless: true, Version: thisBuild().Version})
+	if err != nil {
+		return fmt.Errorf("start a private broker: %w", err)
+	}
+	defer server.Shutdown(context.WithoutCancel(ctx))
+	out := a.styled()
+	if !a.flags.json {
+		fmt.Fprintf(out, "Felix demo: %s earthquakes through one log, on a private broker at %s\n\n", count(examples.QuakeCount), server.Addr())
+	}
+	show := demo.New(slices.Collect(examples.QuakeLines()), speed)
+	stop := func() {}
+	if a.StdoutTTY && !a.flags.json {
+		stop = a.showDemo(out, show)
+	}
+	report, err := show.Run(ctx, func(ctx context.Context) (*client.Client, error) { return server.Dial(ctx) })
+	stop()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	return a.tellDemo(out, report)
+}
+
+// styled is Stdout for text with colours: they stay where a person sees them
+// and NO_COLOR is not set, and are taken out elsewhere.
+func (a *App) styled() io.Writer {
+	out := colorprofile.NewWriter(a.Stdout, a.Environ())
+	if !a.StdoutTTY {
+		out.Profile = colorprofile.NoTTY
+	}
+	return out
+}
+
+// tellDemo prints the result: exit 0 only if it is all right.
+func (a *App) tellDemo(out io.Writer, r *demo.Report) error {
+	if a.flags.json {
+		if err := printJSON(a.Stdout, r); err != nil {
+			return err
+		}
+	} else if err := printTable(out, []string{"READING", "SAW", "HOW FAST", ""}, demoRows(r)); err != nil {
+		return err
+	}
+	if !r.OK {
+		return fmt.Errorf("the readings did not see what was published")
+	}
+	return nil
+}
+
+// demoRows are the readings of the log, a row each.
+func demoRows(r *demo.Report) [][]string {
+	order := "in order"
+	if !r.InOrder {
+		order = "not all in order"
+	}
+	speed := fmt.Sprintf("%s, %s median to arrive", rate(r.ReceiveRate, "record"), us(r.DeliveryMedianUS))
+	if r.Paced {
+		speed = us(r.DeliveryMedianUS) + " median to arrive"
+	}
+	latest := "each the latest"
+	if !r.CacheCorrect {
+		latest = "not all the latest"
+	}
+	return [][]string{
+		{"stream", fmt.Sprintf("%s of %s records, %s", count(uint64(r.Received)), count(uint64(r.Total())), order), speed, verdict(r.StreamOK())},
+		{
+			"cache", fmt.Sprintf("%d of %d networks, %s", r.CacheNetworks, r.CacheExpected, latest),
+			fmt.Sprintf("put %s, get %s median", us(r.CachePutMedianUS), us(r.CacheGetMedianUS)), verdict(r.CacheOK()),
+		},
+	}
+}
+
+// us writes a time given in microseconds.
+func us(microseconds float64) string {
+	return elapsed(time.Duration(microseconds * float64(time.Microsecond)))
+}
+
+// verdict says whether a count is right.
+func verdict(ok bool) string {
+	if ok {
+		return lipgloss.NewStyle().Foreground(lipgloss.Green).Render("ok")
+	}
+	return lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true).Render("WRONG")
+}

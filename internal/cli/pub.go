@@ -1,0 +1,425 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/felixlog/felix/client"
+)
+
+// maxMessageBytes is the largest message "felix pub" sends: a frame's 16 MiB
+// less room for names and the longest key.
+const maxMessageBytes = 16<<20 - 128<<10
+
+// How many messages and bytes go into one batch of a bulk publish. A batch
+// goes out sooner when the input has nothing more at hand.
+const (
+	batchMessages = 64
+	batchBytes    = 64 << 10
+)
+
+type pubFlags struct {
+	file  string
+	whole bool
+	key   string
+	count uint64
+	ack   string
+}
+
+func (a *App) pubCommand() *cobra.Command {
+	f := pubFlags{}
+	cmd := &cobra.Command{
+		Use:     "pub STREAM [DATA]",
+		GroupID: groupData,
+		Short:   "Publish messages to a stream",
+		Long: `Publish to STREAM: one message with the bytes of DATA; or each line of a file
+(--file) or of standard input as a message; or, with --whole, the file or the
+input as one message.
+
+A newline ends a message and is no part of it; nothing else is changed, and an
+empty line is an empty message. "felix sub", which ends every message with a
+newline, gives back a file of lines byte for byte. (A last line without a
+newline gains one on the way.)
+
+Bulk publishing keeps many batches under way at once, in the order of the
+lines. Lines that arrive slowly on standard input are sent as they come.
+
+At the end it says how many messages went out, and at which offsets. An
+acknowledgement carries an offset once the record is in a log; a stream held
+in memory has no log, so its acknowledgements carry none.`,
+		Example: `  # one message
+  felix pub orders '{"id":1}'
+
+  # one message a line, from a file and from another program
+  felix pub quakes --file quakes.ndjson
+  tail -f access.log | felix pub access
+
+  # a whole file as one message, routed by key
+  felix pub images --whole --file cat.png --key cat
+
+  # the same message a thousand times, unacknowledged
+  felix pub load tick --count 1000 --ack none`,
+		Args:              positional(1, 2),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Annotations:       map[string]string{connects: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			source, closeSource, err := a.pubSource(&f, args[1:])
+			if err != nil {
+				return err
+			}
+			defer closeSource()
+			options, err := f.options(cmd.Flags().Changed("key"))
+			if err != nil {
+				return err
+			}
+			s, err := a.connect(cmd.Context(), cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return a.publish(cmd.Context(), s.Publisher(args[0], options...), source, args[0], f.ack == "message")
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "publish the lines of `FILE`, - for standard input")
+	flags.BoolVar(&f.whole, "whole", false, "publish the file or input as one message")
+	flags.StringVarP(&f.key, "key", "k", "", "routing `KEY`: equal keys go to one shard and keep their order")
+	flags.Uint64Var(&f.count, "count", 1, "publish each message `N` times")
+	flags.StringVar(&f.ack, "ack", "message", "`MODE` of acknowledgement: message waits for the broker's answer; none does not, and an overloaded broker may drop what it got")
+	mustComplete(cmd, "ack", "message", "none")
+	return cmd
+}
+
+// options turns the flags into those of the client.
+func (f *pubFlags) options(keyed bool) ([]client.PublishOption, error) {
+	var options []client.PublishOption
+	switch f.ack {
+	case "message":
+		options = append(options, client.WithAck(client.AckPerBatch))
+	case "none":
+		options = append(options, client.WithAck(client.AckNone))
+	default:
+		return nil, usageError("--ack %q: want message or none", f.ack)
+	}
+	if keyed {
+		options = append(options, client.WithKey([]byte(f.key)))
+	}
+	if f.count == 0 {
+		return nil, usageError("--count 0: want at least 1")
+	}
+	return options, nil
+}
+
+// A pubSource yields the messages to publish.
+type pubSource interface {
+	// next returns the next message, or io.EOF after the last. The slice is
+	// the caller's until the call after.
+	next() ([]byte, error)
+	// ready says whether next would return without waiting.
+	ready() bool
+	// size is the number of messages and of input bytes, 0 where nobody
+	// knows.
+	size() (messages, bytes uint64)
+}
+
+// pubSource opens what the flags and arguments name.
+func (a *App) pubSource(f *pubFlags, data []string) (source pubSource, closeSource func(), err error) {
+	nothing := func() {}
+	if len(data) == 1 {
+		switch {
+		case f.file != "":
+			return nil, nil, usageError("both DATA and --file; give one")
+		case f.whole:
+			return nil, nil, usageError("--whole is for --file and standard input, not for DATA")
+		}
+		return &repeated{from: &oneMessage{payload: []byte(data[0])}, times: f.count}, nothing, nil
+	}
+	in, bytesKnown := a.Stdin, uint64(0)
+	closeSource = nothing
+	if f.file != "" && f.file != "-" {
+		file, err := os.Open(a.abs(f.file))
+		if err != nil {
+			exit := ExitUsage
+			if errors.Is(err, os.ErrNotExist) {
+				exit = ExitNotFound
+			}
+			return nil, nil, &Error{Exit: exit, Err: err}
+		}
+		info, err := file.Stat()
+		if err == nil && info.IsDir() {
+			file.Close()
+			return nil, nil, usageError("%s is a directory", f.file)
+		}
+		if err == nil && info.Mode().IsRegular() {
+			bytesKnown = uint64(info.Size())
+		}
+		in, closeSource = file, func() { file.Close() }
+	} else if a.StdinTTY {
+		a.remark("reading messages from the terminal; Ctrl-D ends them")
+	}
+	if f.whole {
+		payload, err := io.ReadAll(io.LimitReader(in, maxMessageBytes+1))
+		closeSource()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(payload) > maxMessageBytes {
+			return nil, nil, usageError("the input is longer than the %d bytes a message may have", maxMessageBytes)
+		}
+		return &repeated{from: &oneMessage{payload: payload}, times: f.count}, nothing, nil
+	}
+	lines := &lineMessages{lines: newLineReader(in, maxMessageBytes), bytes: bytesKnown}
+	return &repeated{from: lines, times: f.count}, closeSource, nil
+}
+
+// oneMessage is a source of one message.
+type oneMessage struct {
+	payload []byte
+	done    bool
+}
+
+func (m *oneMessage) next() ([]byte, error) {
+	if m.done {
+		return nil, io.EOF
+	}
+	m.done = true
+	return m.payload, nil
+}
+
+func (m *oneMessage) ready() bool            { return true }
+func (m *oneMessage) size() (uint64, uint64) { return 1, 0 }
+
+// lineMessages is a source of one message a line.
+type lineMessages struct {
+	lines *lineReader
+	bytes uint64
+}
+
+func (m *lineMessages) next() ([]byte, error) {
+	line, err := m.lines.next()
+	if _, tooLong := errors.AsType[*lineTooLongError](err); tooLong {
+		return nil, &Error{Exit: ExitUsage, Err: err}
+	}
+	return line, err
+}
+
+func (m *lineMessages) ready() bool            { return m.lines.ready() }
+func (m *lineMessages) size() (uint64, uint64) { return 0, m.bytes }
+
+// repeated yields each message of another source several times.
+type repeated struct {
+	from    pubSource
+	times   uint64
+	current []byte
+	left    uint64
+}
+
+func (r *repeated) next() ([]byte, error) {
+	if r.left == 0 {
+		payload, err := r.from.next()
+		if err != nil {
+			return nil, err
+		}
+		r.current, r.left = payload, r.times
+	}
+	r.left--
+	return r.current, nil
+}
+
+func (r *repeated) ready() bool { return r.left > 0 || r.from.ready() }
+
+func (r *repeated) size() (uint64, uint64) {
+	messages, bytes := r.from.size()
+	return messages * r.times, bytes * r.times
+}
+
+// A pubResult is what "felix pub" did.
+type pubResult struct {
+	Stream    string `json:"stream"`
+	Published uint64 `json:"published"`
+	Bytes     uint64 `json:"bytes"`
+	// Acked counts the messages that the broker answered for.
+	Acked uint64 `json:"acked"`
+	// FirstOffset and LastOffset are of the messages whose answer had one.
+	FirstOffset *uint64 `json:"first_offset,omitempty"`
+	LastOffset  *uint64 `json:"last_offset,omitempty"`
+	// WithoutOffset counts messages answered without an offset, Why says why.
+	WithoutOffset uint64  `json:"without_offset"`
+	Why           string  `json:"without_offset_reason,omitempty"`
+	Seconds       float64 `json:"seconds"`
+}
+
+// whyNoOffset explains an acknowledgement without an offset.
+const whyNoOffset = "the stream is in memory, and only a log has offsets"
+
+// A pubTally gathers the answers of one bulk publish.
+type pubTally struct {
+	mu     sync.Mutex
+	result pubResult
+	err    error
+}
+
+// answer takes the answer to a batch of n messages. It is called from the
+// client's reader.
+func (t *pubTally) answer(n uint64, ack client.Ack, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		if t.err == nil {
+			t.err = err
+		}
+		return
+	}
+	t.result.Acked += n
+	if !ack.HasOffset {
+		t.result.WithoutOffset += n
+		return
+	}
+	first, last := ack.Offset, ack.Offset+n-1
+	if t.result.FirstOffset == nil {
+		t.result.FirstOffset, t.result.LastOffset = &first, &last
+		return
+	}
+	*t.result.FirstOffset = min(*t.result.FirstOffset, first)
+	*t.result.LastOffset = max(*t.result.LastOffset, last)
+}
+
+func (t *pubTally) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// publish sends everything source yields, many batches under way at once, and
+// says how it went.
+func (a *App) publish(ctx context.Context, publisher *client.Publisher, source pubSource, stream string, acked bool) error {
+	tally := &pubTally{result: pubResult{Stream: stream}}
+	messages, inputBytes := source.size()
+	total, noun := messages, "message"
+	if messages == 0 && inputBytes > 0 {
+		total, noun = inputBytes, "byte"
+	}
+	bar := a.startProgress("publishing", total, noun)
+	defer bar.finish()
+	started := time.Now()
+
+	var batch [][]byte
+	held := 0
+	send := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		n, bytesSent := uint64(len(batch)), uint64(held)
+		var err error
+		if acked {
+			err = publisher.SendFunc(ctx, func(ack client.Ack, err error) { tally.answer(n, ack, err) }, batch...)
+		} else {
+			_, err = publisher.Send(ctx, batch...)
+		}
+		if err != nil {
+			return err
+		}
+		tally.result.Published += n
+		tally.result.Bytes += bytesSent
+		if noun == "byte" {
+			bar.add(bytesSent + n) // with their newlines
+		} else {
+			bar.add(n)
+		}
+		batch, held = batch[:0], 0
+		return nil
+	}
+	err := func() error {
+		for {
+			payload, err := source.next()
+			if errors.Is(err, io.EOF) {
+				return send()
+			}
+			if err != nil {
+				return errors.Join(err, send())
+			}
+			batch, held = append(batch, payload), held+len(payload)
+			if len(batch) == batchMessages || held >= batchBytes || !source.ready() {
+				if err := send(); err != nil {
+					return err
+				}
+				if err := tally.failure(); err != nil {
+					return err
+				}
+			}
+		}
+	}()
+	if flushErr := publisher.Flush(ctx); err == nil {
+		err = flushErr
+	}
+	if refused := tally.failure(); refused != nil {
+		err = refused
+	}
+	took := time.Since(started)
+	bar.finish()
+	return a.tellPublished(tally, took, acked, err)
+}
+
+// tellPublished prints the result, or says how far the publish came before it
+// failed.
+func (a *App) tellPublished(t *pubTally, took time.Duration, acked bool, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &t.result
+	if err != nil {
+		if r.Published <= 1 && r.Acked == 0 {
+			return err
+		}
+		out := &Error{Err: err}
+		if acked {
+			return out.hinting("%s sent before that, %s acknowledged", plural(r.Published, "message"), count(r.Acked))
+		}
+		return out.hinting("%s sent before that", plural(r.Published, "message"))
+	}
+	r.Seconds = took.Seconds()
+	if r.WithoutOffset > 0 {
+		r.Why = whyNoOffset
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, r)
+	}
+	if a.flags.quiet {
+		return nil
+	}
+	var line bytes.Buffer
+	fmt.Fprintf(&line, "published %s (%s) to %s", plural(r.Published, "message"), size(r.Bytes), r.Stream)
+	if r.Published > 1 {
+		fmt.Fprintf(&line, " in %s, %s", elapsed(took), rate(perSecond(r.Published, took), "message"))
+	}
+	switch {
+	case r.FirstOffset == nil:
+	case *r.FirstOffset == *r.LastOffset:
+		fmt.Fprintf(&line, ", at offset %d", *r.FirstOffset)
+	default:
+		fmt.Fprintf(&line, ", at offsets %d to %d", *r.FirstOffset, *r.LastOffset)
+	}
+	fmt.Fprintln(&line)
+	switch {
+	case !acked:
+		fmt.Fprintln(&line, "no acknowledgement was asked for: an overloaded broker may have dropped some")
+	case r.WithoutOffset > 0:
+		fmt.Fprintf(&line, "%s acknowledged without an offset: %s\n", plural(r.WithoutOffset, "message"), r.Why)
+	}
+	_, err = line.WriteTo(a.Stdout)
+	return err
+}
+
+// mustComplete offers fixed values for a flag that the caller just defined.
+func mustComplete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, choices(values...)); err != nil {
+		panic("felix: " + err.Error())
+	}
+}

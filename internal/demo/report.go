@@ -1,0 +1,99 @@
+package demo
+
+import (
+	"bytes"
+	"slices"
+	"time"
+)
+
+// A timing is when things happened. It is guarded by the demo's lock.
+type timing struct {
+	sent        []time.Time
+	lastAck     time.Time
+	lastArrival time.Time
+	delivered   []time.Duration // from sending to arrival
+	puts        []time.Duration
+}
+
+func newTiming(n int) *timing { return &timing{sent: make([]time.Time, n)} }
+
+// A Report says what each reading saw and how fast.
+type Report struct {
+	Published int  `json:"published"`
+	Received  int  `json:"received"`
+	InOrder   bool `json:"in_order"`
+	// CacheNetworks is how many networks the cache holds, CacheExpected how
+	// many there are, and CacheCorrect whether each entry is the latest.
+	CacheNetworks int  `json:"cache_networks"`
+	CacheExpected int  `json:"cache_networks_expected"`
+	CacheWrites   int  `json:"cache_writes"`
+	CacheCorrect  bool `json:"cache_correct"`
+	// Paced says that the publisher was held to a speed, so that the rates
+	// are the show's and not the broker's.
+	Paced             bool    `json:"paced"`
+	PublishRate       float64 `json:"published_per_second"`
+	ReceiveRate       float64 `json:"received_per_second"`
+	DeliveryMedianUS  float64 `json:"delivery_median_us"`
+	CachePutMedianUS  float64 `json:"cache_put_median_us"`
+	CacheGetMedianUS  float64 `json:"cache_get_median_us"`
+	CacheGetPerSecond float64 `json:"cache_gets_per_second"`
+	Seconds           float64 `json:"seconds"`
+	OK                bool    `json:"ok"`
+	total             int
+}
+
+// report compares what was seen with what was published.
+func (d *Demo) report(held map[string][]byte, gets []time.Duration, timing *timing, took time.Duration) *Report {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	expected := d.expected()
+	r := &Report{
+		Published: d.published, Received: d.received, InOrder: d.inOrder && d.received == len(d.records),
+		CacheNetworks: len(held), CacheExpected: len(expected), CacheWrites: d.cached, CacheCorrect: len(held) == len(expected),
+		Paced:            d.speed > 0,
+		PublishRate:      perSecond(d.published, timing.lastAck.Sub(timing.sent[0])),
+		ReceiveRate:      perSecond(d.received, timing.lastArrival.Sub(timing.sent[0])),
+		DeliveryMedianUS: medianUS(timing.delivered),
+		CachePutMedianUS: medianUS(timing.puts),
+		CacheGetMedianUS: medianUS(gets),
+		Seconds:          took.Seconds(),
+		total:            len(d.records),
+	}
+	for network, record := range expected {
+		r.CacheCorrect = r.CacheCorrect && bytes.Equal(held[network], record)
+	}
+	var reading time.Duration
+	for _, get := range gets {
+		reading += get
+	}
+	r.CacheGetPerSecond = perSecond(len(gets), reading)
+	r.OK = r.StreamOK() && r.CacheOK()
+	return r
+}
+
+// StreamOK says that every record was published and seen once, in order.
+func (r *Report) StreamOK() bool {
+	return r.Published == r.total && r.Received == r.total && r.InOrder
+}
+
+// CacheOK says that the cache holds exactly the latest of every network.
+func (r *Report) CacheOK() bool { return r.CacheCorrect && r.CacheWrites == r.total }
+
+// Total is the number of records there were to publish.
+func (r *Report) Total() int { return r.total }
+
+func perSecond(n int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// medianUS is the median in microseconds, 0 of nothing.
+func medianUS(times []time.Duration) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return float64(sorted[len(sorted)/2].Nanoseconds()) / 1e3
+}

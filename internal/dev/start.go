@@ -1,0 +1,151 @@
+package dev
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/node"
+	"github.com/felixlog/felix/internal/telemetry"
+)
+
+// A Server is a running development broker.
+type Server struct {
+	*node.Node
+	trust trust
+	id    identity
+	dir   string
+}
+
+// Start runs a development broker. It listens when Start returns, and lives
+// until [Server.Shutdown]. A port that is in use is a [*PortTakenError].
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if err := checkPorts(procFS(), at(o.Port), at(o.HTTPPort)); err != nil {
+		return nil, err
+	}
+	certificates, id, err := prepare(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg, warnings, err := settings(&o)
+	if err != nil {
+		return nil, err
+	}
+	log := o.Log
+	if log == nil {
+		log = io.Discard
+	}
+	logger, err := telemetry.NewLogger(log, cfg.Process.Log, string(cfg.Process.LogFormat))
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range warnings {
+		logger.Warn(warning)
+	}
+	keys := auth.NewStaticKeys()
+	if err := keys.Set(Tenant, []auth.Key{id.key}); err != nil {
+		return nil, err
+	}
+	n, err := node.Start(ctx, node.Options{
+		Config: cfg, Keys: keys, Certificate: &certificates.certificate, ResetKey: &id.reset,
+		Logger: logger, Version: o.Version,
+	})
+	if err != nil {
+		return nil, portErrorOf(err, o)
+	}
+	if err := n.AddTenant(Tenant, Namespace); err != nil {
+		return nil, errors.Join(err, n.Shutdown(ctx))
+	}
+	return &Server{Node: n, trust: certificates, id: id, dir: o.Dir}, nil
+}
+
+// portErrorOf names the holder of a port that was taken between the check and
+// the start.
+func portErrorOf(err error, o Options) error {
+	for network, port := range map[string]int{UDP: o.Port, TCP: o.HTTPPort} {
+		if port == 0 {
+			continue
+		}
+		if taken, ok := errors.AsType[*PortTakenError](portError(procFS(), network, at(port), err)); ok && taken.Holder != nil {
+			return taken
+		}
+	}
+	return err
+}
+
+// settings are a broker's, with what makes it one for development.
+func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
+	flags := map[string]string{
+		"quic-bind":           at(o.Port),
+		"quic-listeners":      "1",
+		"metrics-bind":        at(o.HTTPPort),
+		"auto-create":         "true",
+		"stream-ring-records": ringRecords,
+	}
+	if o.Lossless {
+		flags["subscriber-queue-policy"] = string(config.Block)
+	}
+	if !slices.ContainsFunc(o.Environ, func(entry string) bool { return strings.HasPrefix(entry, "FELIX_LOG=") }) {
+		flags["log"] = "warn" // a person is at the terminal
+	}
+	maps.Copy(flags, o.Flags)
+	environ := slices.DeleteFunc(slices.Clone(o.Environ), func(entry string) bool {
+		return strings.HasPrefix(entry, "FELIX_BROKER_CONFIG=") || strings.HasPrefix(entry, "FELIX_TLS_")
+	})
+	cfg, warnings, err = config.Load(config.Sources{Flags: flags, Environ: environ, FileSystem: noFiles{}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("settings: %w", err)
+	}
+	return cfg, warnings, nil
+}
+
+// ringRecords is how many recent records a development stream keeps for late
+// readers, if they fit in the broker's bound in bytes.
+const ringRecords = "100000"
+
+// noFiles is a file system without files: a development broker has no
+// settings file, not even where brokers look for one by default.
+type noFiles struct{}
+
+func (noFiles) ReadFile(name string) ([]byte, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Addr is where clients connect, host:port.
+func (s *Server) Addr() string { return s.ClientAddrs()[0] }
+
+// AdminURL is the base of /live, /ready and /metrics.
+func (s *Server) AdminURL() string { return "http://" + s.AdminAddr() }
+
+// CAFile is the file of the authority, "" in memory.
+func (s *Server) CAFile() string { return s.trust.file }
+
+// TokenFile is the file of the token, "" in memory.
+func (s *Server) TokenFile() string { return tokenPath(s.dir) }
+
+// Dial opens a client of the server.
+func (s *Server) Dial(ctx context.Context, options ...client.Option) (*client.Client, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(s.trust.authority) {
+		return nil, errors.New("the authority's certificate does not parse")
+	}
+	host, _, err := net.SplitHostPort(s.Addr())
+	if err != nil {
+		return nil, err
+	}
+	all := []client.Option{
+		client.WithTenant(Tenant), client.WithNamespace(Namespace), client.WithToken(s.id.token),
+		client.WithRootCAs(roots), client.WithServerName(host),
+	}
+	return client.Dial(ctx, []string{s.Addr()}, append(all, options...)...)
+}

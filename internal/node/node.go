@@ -1,0 +1,287 @@
+// Package node is the broker service: it wires the rooms together and runs
+// them as one process's node. Listeners accept connections, sessions serve
+// the client protocol over the broker core, and an HTTP listener answers
+// operators.
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/node/session"
+	"github.com/felixlog/felix/internal/telemetry"
+	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/transport/quic"
+	"github.com/felixlog/felix/transport/tlsconfig"
+	"github.com/felixlog/felix/transport/udp"
+)
+
+// A Node is one running broker.
+type Node struct {
+	cfg       *config.Config
+	log       *slog.Logger
+	core      *broker.Broker
+	sessions  *session.Server
+	metrics   *telemetry.Metrics
+	limiter   *quic.ConnLimiter
+	listeners []*quic.Listener
+
+	cancel    context.CancelFunc // ends what Shutdown has not ended
+	accepting sync.WaitGroup
+	stopOnce  sync.Once
+	done      chan struct{}
+	err       error
+}
+
+// Start opens a node; it is listening when Start returns. ctx bounds the
+// start alone: end the node with Shutdown.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	n := &Node{cfg: o.Config, log: o.Logger, done: make(chan struct{})}
+	n.metrics = telemetry.New(telemetry.Options{TenantMax: o.Config.Tenants.MetricsMax, Version: o.Version})
+	n.core = broker.New(coreConfig(o.Config, n.reportPanic), o.Clock)
+	if err := n.listen(&o); err != nil {
+		n.closeAll()
+		return nil, err
+	}
+	verifier := auth.NewVerifier(o.Keys, o.Clock.Now)
+	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports()), n.core, verifier, n.metrics, o.Clock, o.Logger)
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n.cancel = cancel
+	for _, l := range n.listeners {
+		n.accepting.Add(1)
+		go func() {
+			defer n.accepting.Done()
+			n.accept(run, l)
+		}()
+		n.log.Info("listening", "addr", l.Addr().String())
+	}
+	return n, nil
+}
+
+func (n *Node) reportPanic(value any, stack []byte) {
+	n.log.Error("publish executor panicked", "error", fmt.Sprint(value), "stack", string(stack))
+}
+
+// listen opens the client listeners: consecutive ports, each with its own
+// socket and reader (wire 2.6).
+func (n *Node) listen(o *Options) error {
+	tlsConfig, err := serverTLS(o)
+	if err != nil {
+		return err
+	}
+	c := &n.cfg.Listen
+	n.limiter = quic.NewConnLimiter(quic.Limits{MaxConns: c.MaxConnections, MaxPerIP: c.MaxConnectionsPerIP})
+	host, first, err := splitBind(c.QUICBind)
+	if err != nil {
+		return err
+	}
+	var warn sync.Once
+	polls := udp.NewPollBudget(max(runtime.GOMAXPROCS(0)/2, 1))
+	for i := range c.QUICListeners {
+		port := first
+		if first != 0 {
+			port = first + i
+		}
+		addr := net.JoinHostPort(host, strconv.Itoa(port))
+		l, err := quic.Listen(addr, quic.ListenOptions{
+			ConnOptions: quic.ConnOptions{
+				IdleTimeout: c.MaxIdleTimeout,
+				KeepAlive:   c.KeepAlive,
+				Windows:     quic.Windows{Stream: uint64(c.StreamRecvWindow), Conn: uint64(c.ConnRecvWindow)},
+			},
+			TLS:      tlsConfig,
+			Limiter:  n.limiter,
+			ResetKey: o.ResetKey,
+			Socket: udp.Options{
+				DisableGRO:    !c.UDPGRO,
+				Poll:          c.UDPPoll,
+				PollBudget:    polls,
+				ReceiveBuffer: c.UDPRecvBuffer,
+				SendBuffer:    c.UDPSendBuffer,
+				WarnOnce:      &warn,
+			},
+			Logger: n.log,
+		})
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w", addr, err)
+		}
+		n.listeners = append(n.listeners, l)
+	}
+	return nil
+}
+
+func serverTLS(o *Options) (*tls.Config, error) {
+	t := &o.Config.TLS
+	s := tlsconfig.ServerOptions{
+		CertFile: t.CertFile, KeyFile: t.KeyFile, Certificate: o.Certificate,
+		ClientCAFile: t.ClientCA, RequireClientCert: t.RequireCert, RequireALPN: t.RequireALPN,
+		Logger: o.Logger,
+	}
+	if s.Certificate != nil {
+		s.CertFile, s.KeyFile = "", ""
+	}
+	if s.Certificate == nil && s.CertFile == "" {
+		cert, err := selfSigned(o)
+		if err != nil {
+			return nil, err
+		}
+		s.Certificate = cert
+	}
+	return tlsconfig.NewServer(s)
+}
+
+func splitBind(bind string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(bind)
+	if err != nil {
+		return "", 0, fmt.Errorf("quic_bind %q: %w", bind, err)
+	}
+	port, err = strconv.Atoi(text)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("quic_bind %q: want a port from 0 to 65535", bind)
+	}
+	return host, port, nil
+}
+
+// ports lists the client ports when there are several (wire 2.6).
+func (n *Node) ports() []uint16 {
+	if len(n.listeners) < 2 {
+		return nil
+	}
+	ports := make([]uint16, len(n.listeners))
+	for i, l := range n.listeners {
+		ports[i] = uint16(l.Addr().(*net.UDPAddr).Port)
+	}
+	return ports
+}
+
+// accept hands connections over at once: the handshake queue is short.
+func (n *Node) accept(ctx context.Context, l *quic.Listener) {
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	for {
+		conn, err := l.Accept(ctx)
+		if err != nil {
+			return
+		}
+		n.metrics.Connections.Accepted.Inc()
+		conns.Add(1)
+		go func() {
+			defer conns.Done()
+			n.metrics.Connections.Open.Inc()
+			defer n.metrics.Connections.Open.Dec()
+			n.sessions.ServeConn(ctx, conn)
+		}()
+	}
+}
+
+// ClientAddrs are the addresses clients dial, one a listener.
+func (n *Node) ClientAddrs() []string {
+	addrs := make([]string, len(n.listeners))
+	for i, l := range n.listeners {
+		addrs[i] = l.Addr().String()
+	}
+	return addrs
+}
+
+// ForEachConn calls f with every open client connection.
+func (n *Node) ForEachConn(f func(transport.Conn)) { n.sessions.ForEachConn(f) }
+
+// Core is the broker core, for whoever manages its catalog.
+func (n *Node) Core() *broker.Broker { return n.core }
+
+// AddTenant registers a tenant with its namespaces.
+func (n *Node) AddTenant(tenant string, namespaces ...string) error {
+	if err := n.core.AddTenant(tenant); err != nil {
+		return err
+	}
+	for _, ns := range namespaces {
+		if err := n.core.AddNamespace(tenant, ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Done is closed when the node has stopped.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Shutdown stops the node in order (broker 12.2): not ready, no new
+// connections, clients' grace, queued publishes, subscriptions, connections.
+// What ctx or the drain budget cuts off is logged by name; the error says so.
+func (n *Node) Shutdown(ctx context.Context) error {
+	n.stopOnce.Do(func() {
+		n.err = n.shutdown(ctx)
+		close(n.done)
+	})
+	<-n.done
+	return n.err
+}
+
+func (n *Node) shutdown(ctx context.Context) error {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Shutdown.Drain)
+	defer cancel()
+	for _, l := range n.listeners {
+		if err := l.StopAccepting(); err != nil {
+			n.log.Warn("stop accepting", "addr", l.Addr().String(), "error", err)
+		}
+	}
+	var forced []string
+	if cut := n.sessions.Drain(ctx, max(n.cfg.Shutdown.Drain/2, time.Second)); cut > 0 {
+		forced = append(forced, "connections")
+	}
+	if err := n.core.Drain(ctx); err != nil {
+		forced = append(forced, "publishes")
+	}
+	n.closeAll()
+	n.accepting.Wait()
+	elapsed := time.Since(start).Milliseconds()
+	if len(forced) > 0 {
+		n.log.Warn("drain deadline expired", "elapsed_ms", elapsed, "unfinished", forced)
+		return fmt.Errorf("drain cut off after %d ms: %v unfinished", elapsed, forced)
+	}
+	n.log.Info("drain complete", "elapsed_ms", elapsed)
+	return nil
+}
+
+// closeAll ends whatever is open.
+func (n *Node) closeAll() {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	for _, l := range n.listeners {
+		if err := l.Close(); err != nil {
+			n.log.Warn("close listener", "error", err)
+		}
+	}
+	n.core.Close()
+}
+
+// randomSeed is the one place the node takes randomness for its core.
+func randomSeed() uint64 {
+	var b [8]byte
+	// crypto/rand.Read never fails on supported systems.
+	_, _ = rand.Read(b[:])
+	return binary.BigEndian.Uint64(b[:])
+}

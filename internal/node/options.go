@@ -1,0 +1,117 @@
+package node
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+
+	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/admission"
+	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/schedule"
+	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/node/session"
+)
+
+// Options are what a node is started with.
+type Options struct {
+	// Config is a loaded configuration; its zero value is not valid.
+	Config *config.Config
+	// Keys verifies clients' tokens. Required.
+	Keys auth.KeySource
+	// Certificate, if set, is presented instead of the files of Config.TLS.
+	Certificate *tls.Certificate
+	// ResetKey, if kept across restarts, tells clients of the process before
+	// a restart at once that their connection is gone.
+	ResetKey *[32]byte
+	// Clock is the time that counts for token expiry, TTLs and quotas; nil is
+	// the machine's.
+	Clock Clock
+	// Logger receives what an operator should know; nil is silent.
+	Logger *slog.Logger
+	// Version is reported by the metrics.
+	Version string
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Config == nil:
+		return errors.New("node needs a configuration")
+	case o.Keys == nil:
+		return errors.New("node needs a source of token keys")
+	}
+	return nil
+}
+
+// coreConfig sizes the broker core (broker 14.1).
+func coreConfig(c *config.Config, onPanic func(any, []byte)) broker.Config {
+	p := &c.Publish
+	quotas := make(map[string]admission.Quota, len(c.Tenants.Quotas))
+	for _, q := range c.Tenants.Quotas {
+		quotas[q.Tenant] = admission.Quota{BytesPerSec: int64(q.BytesPerSec), MessagesPerSec: int64(q.MsgsPerSec)}
+	}
+	return broker.Config{
+		Schedule:               schedule.Config{Executors: p.Workers, Share: p.QueueDepth, OnPanic: onPanic},
+		QueueWait:              p.QueueWait,
+		InflightBytes:          int64(p.InflightBytes),
+		ConnInflightBytes:      int64(p.ConnInflightBytes),
+		ConnTotalInflightBytes: int64(p.ConnTotalInflightBytes),
+		Quota:                  admission.Quota{BytesPerSec: int64(c.Tenants.BytesPerSec), MessagesPerSec: int64(c.Tenants.MsgsPerSec)},
+		Quotas:                 quotas,
+		QuotaBurst:             c.Tenants.Burst,
+		Streams: stream.Config{
+			RingRecords:      p.RingRecords,
+			RingBytes:        int64(p.RingBytes),
+			QueueCapacity:    c.Subscribe.QueueCapacity,
+			QueueCapacityMax: c.Subscribe.QueueCapacityMax,
+			QueueBytes:       int64(c.Subscribe.QueueMaxBytes),
+			QueuePolicy:      queuePolicy(c.Subscribe.QueuePolicy),
+			Encoder:          session.Encoder{},
+		},
+		Caches: cache.Config{MaxBytes: int64(c.Cache.MaxBytes), MaxEntries: int64(c.Cache.MaxEntries), Seed: randomSeed()},
+	}
+}
+
+func queuePolicy(p config.QueuePolicy) stream.QueuePolicy {
+	switch p {
+	case config.DropOld:
+		return stream.DropOld
+	case config.Block:
+		return stream.Block
+	default:
+		return stream.DropNew
+	}
+}
+
+// sessionConfig bounds the client protocol (broker 2, 6, 7; wire 18).
+func sessionConfig(c *config.Config, ports []uint16) session.Config {
+	return session.Config{
+		MaxFrameBytes:        c.Sessions.MaxFrameBytes,
+		PreauthMaxFrameBytes: c.Sessions.PreauthMaxFrameBytes,
+		PreauthMaxStreams:    c.Sessions.PreauthMaxStreamsPerConn,
+		AuthTimeout:          c.Sessions.AuthTimeout,
+		FrameReadTimeout:     session.DefaultFrameReadTimeout,
+		ReplyWriteTimeout:    session.DefaultReplyWriteTimeout,
+		PublishWindow:        c.Publish.Window,
+		MaxOutstanding:       session.DefaultMaxOutstanding,
+		AckOnCommit:          c.Publish.AckOnCommit,
+		IngressWait:          c.Publish.IngressWait,
+		AckWait:              c.Publish.AckWait,
+		EventMaxEvents:       c.Subscribe.BatchMaxEvents,
+		EventMaxBytes:        c.Subscribe.BatchMaxBytes,
+		EventMaxDelay:        c.Subscribe.BatchMaxDelay,
+		SingleEvent:          c.Subscribe.FanoutBatch <= 1,
+		MaxBytesPerSend:      c.Subscribe.MaxBytesPerWrite,
+		MaxSubscriptions:     c.Subscribe.MaxPerIdentity,
+		MaxSubscriptionsAll:  c.Subscribe.MaxPerConnectionTotal,
+		EnforceExpiry:        c.Sessions.EnforceExpiry,
+		BindSubject:          c.TLS.BindSubject,
+		ListenerPorts:        ports,
+		AutoCreate:           c.Catalog.AutoCreate,
+		AutoCreateLimit:      c.Catalog.AutoCreateLimit,
+		ControlDrain:         c.Sessions.ControlStreamDrain,
+		Offer:                session.Served(c.Publish.Window),
+	}
+}

@@ -1,0 +1,122 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/wire"
+)
+
+// authenticate handles the first frame of a control stream. On false the
+// stream ends; what was to be answered is in the replies.
+func (s *control) authenticate(ctx context.Context) bool {
+	hdr, payload, err := s.frames.Next()
+	if err != nil {
+		s.logEnd(err)
+		return false
+	}
+	if hdr.Unknown() {
+		s.refuse(invalidRequest("unsupported frame flags"))
+		return false
+	}
+	if hdr.Flags != 0 {
+		s.refuse(unauthenticated("auth required"))
+		return false
+	}
+	m, err := wire.ParseMessage(payload)
+	if err != nil {
+		return false
+	}
+	request, ok := m.(*wire.Auth)
+	if !ok {
+		s.refuse(unauthenticated(beforeAuth(m)))
+		return false
+	}
+	// Error codes are negotiated before the token is looked at, so that even
+	// a refused token can be refused with a code (wire 5.1).
+	s.offer = request.Offer()
+	if s.c.srv.draining.Load() {
+		if s.offer.Has(wire.FeatureErrorCodes) {
+			s.refuse(errDraining)
+			return false
+		}
+		<-s.c.conn.Context().Done() // no answer until the connection closes
+		return false
+	}
+	p, err := s.c.admit(ctx, request.Tenant, request.Token)
+	if err != nil {
+		s.c.srv.log.Debug("token refused", "peer", s.c.conn.RemoteAddr().String(), "tenant_id", request.Tenant, "error", err)
+		s.refuse(unauthenticated("auth failed"))
+		return false
+	}
+	s.principal = p
+	s.identity = s.c.identify(p)
+	s.routes = routes{srv: s.c.srv, principal: p}
+	s.frames.admit(s.c.srv.cfg.MaxFrameBytes)
+	s.answerAuth()
+	return true
+}
+
+// beforeAuth words the refusal of a request that came first (wire 8.1).
+func beforeAuth(m wire.Message) string {
+	switch m.(type) {
+	case *wire.Topology, *wire.StreamShards, *wire.CacheShards, *wire.ShardOwners:
+		return "not authenticated"
+	default:
+		return "auth required"
+	}
+}
+
+// admit verifies a token for this connection.
+func (c *connection) admit(ctx context.Context, tenant, token string) (*auth.Principal, error) {
+	p, err := c.srv.verify.Verify(ctx, tenant, token)
+	if err != nil {
+		return nil, err
+	}
+	if c.srv.cfg.BindSubject {
+		if err := bindSubject(p, c.conn.PeerCertificates()); err != nil {
+			return nil, err
+		}
+	}
+	c.authenticated.Store(true)
+	return p, nil
+}
+
+// answerAuth grants what both sides know (wire 5).
+func (s *control) answerAuth() {
+	cfg := &s.c.srv.cfg
+	if !s.offer.HasFlags {
+		s.answer(&wire.OK{})
+		return
+	}
+	ok := cfg.Offer.AuthOK(s.offer)
+	ok.ListenerPorts = cfg.ListenerPorts
+	if cfg.PublishWindow > 0 && s.offer.Pipelined() {
+		ok.PublishWindow = wire.Some(uint32(cfg.PublishWindow))
+		s.window = cfg.PublishWindow
+	}
+	s.answer(ok)
+}
+
+// watchExpiry ends the stream's rights at token expiry plus leeway (design
+// decision 8). An idle stream notices with its next request.
+func (s *control) watchExpiry() (stop func()) {
+	return s.c.srv.onExpiry(s.principal, func() { s.expired.Store(true) })
+}
+
+// onExpiry runs f when p's rights end; a token without expiry never does.
+func (s *Server) onExpiry(p *auth.Principal, f func()) (stop func()) {
+	if !s.cfg.EnforceExpiry || p.Expires.IsZero() {
+		return func() {}
+	}
+	left := p.Deadline().Sub(s.clock.Now())
+	if left > maxTimer {
+		return func() {}
+	}
+	cancel := s.clock.AfterFunc(max(left, 0), f)
+	return func() { cancel() }
+}
+
+// maxTimer leaves tokens meant never to expire without a timer.
+const maxTimer = 10 * 365 * 24 * time.Hour

@@ -1,0 +1,131 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/wire"
+)
+
+// A control serves one bidirectional stream: authenticate, then one request
+// after the other, answers in one write a round (wire 8.1).
+type control struct {
+	c      *connection
+	stream transport.Stream
+	frames *frames
+	out    *replies
+	decode wire.Decoder
+	acks   *ackLedger // built with the first acked publish
+
+	// The answers and the route of cache requests, reused: a get allocates
+	// nothing.
+	lastCache  cacheRoute
+	cacheValue wire.CacheValue
+	cacheOK    wire.CacheOK
+
+	offer     wire.Offer
+	window    int // granted publish window; 0: answers in completion order
+	principal *auth.Principal
+	identity  *identity
+	routes    routes
+	expired   atomic.Bool // set by a timer at token expiry plus leeway
+}
+
+func newControl(c *connection, st transport.Stream) *control {
+	return &control{
+		c:      c,
+		stream: st,
+		frames: newFrames(st, c.srv),
+		out:    newReplies(st, c.srv.cfg.ReplyWriteTimeout),
+	}
+}
+
+// verdict is what handling a frame means for its stream.
+type verdict int
+
+const (
+	goOn     verdict = iota
+	finish           // answer what is owed, then end the stream cleanly
+	finished         // the request was the last of its stream (one-shot)
+)
+
+func (s *control) serve(ctx context.Context) {
+	defer s.stream.CancelRead(codeNone)
+	leave, ok := s.c.enterPreauth(ctx)
+	if !ok {
+		s.stream.CancelWrite(codeNone)
+		return
+	}
+	authenticated := s.authenticate(ctx)
+	leave()
+	if !authenticated {
+		s.out.finish()
+		return
+	}
+	defer s.c.forget(s.identity)
+	stop := s.watchExpiry()
+	defer stop()
+	s.requests(ctx)
+	s.settle(ctx)
+	s.out.finish()
+}
+
+// requests is the request loop.
+func (s *control) requests(ctx context.Context) {
+	for {
+		if !s.frames.Buffered() {
+			if s.out.flush() != nil {
+				return
+			}
+		}
+		hdr, payload, err := s.frames.Next()
+		if err != nil {
+			s.logEnd(err)
+			return
+		}
+		s.out.beginRound()
+		s.c.srv.inflight.Add(1)
+		v := s.handle(ctx, hdr, payload)
+		s.c.srv.inflight.Add(-1)
+		if v != goOn {
+			return
+		}
+	}
+}
+
+func (s *control) handle(ctx context.Context, hdr wire.Header, payload []byte) verdict {
+	switch {
+	case hdr.Flags == 0:
+		return s.message(ctx, payload)
+	case hdr.Unknown():
+		s.refuse(invalidRequest("unsupported frame flags"))
+		return goOn
+	case hdr.Flags.Has(wire.FlagPublishBatch):
+		return s.publishBinary(ctx, hdr.Flags, payload)
+	default:
+		// Known bits without a base that a client may send: not a message.
+		return finish
+	}
+}
+
+// settle waits for the publishes still owed an answer, so that a client that
+// sent FIN after its last publish gets every ack (wire 2.4).
+func (s *control) settle(ctx context.Context) {
+	if s.acks == nil {
+		return
+	}
+	_ = s.out.flush()
+	s.acks.settle(ctx, s.c.conn.Context().Done())
+	s.acks.close()
+}
+
+func (s *control) logEnd(err error) {
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	s.c.srv.log.Debug("stream ended", "peer", s.c.conn.RemoteAddr().String(), "stream", s.stream.StreamID(), "error", err)
+}

@@ -1,0 +1,30 @@
+package session
+
+import (
+	"time"
+
+	"github.com/felixlog/felix/wire"
+)
+
+// Bounds of a control stream that are no settings (broker 2.3).
+const (
+	// DefaultFrameReadTimeout is the longest pause inside a frame.
+	DefaultFrameReadTimeout = 30 * time.Second
+	// DefaultReplyWriteTimeout is the longest a blocked answer may take.
+	DefaultReplyWriteTimeout = 30 * time.Second
+	// DefaultMaxOutstanding is how many acked publishes a stream without the
+	// pipeline may leave unanswered.
+	DefaultMaxOutstanding = 1024
+)
+
+// Served is what a node in memory offers its clients (wire 5.4). A feature is
+// offered only if it is served.
+func Served(publishWindow int) wire.Offer {
+	f := wire.FeatureCacheDelete | wire.FeatureStreamShards | wire.FeatureCacheShards | wire.FeatureShardOwners |
+		wire.FeatureErrorCodes | wire.FeatureUnsupported | wire.FeatureCacheConditional |
+		wire.FeatureSubscribeQueue | wire.FeatureAckOnCommit
+	if publishWindow > 0 {
+		f |= wire.FeaturePublishPipeline | wire.FeatureStreamPublishWindow
+	}
+	return wire.Offer{Flags: wire.KnownFlags, Features: f, HasFlags: true}
+}

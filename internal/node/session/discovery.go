@@ -1,0 +1,103 @@
+package session
+
+import (
+	"errors"
+
+	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/wire"
+)
+
+// discover answers questions about placement (wire 7.2, 15). A node that
+// stands alone owns every shard it has; names it does not know have none.
+func (s *control) discover(m wire.Message) verdict {
+	if s.expired.Load() {
+		s.refuse(errExpired)
+		return finish
+	}
+	var answer wire.Message
+	var err error
+	switch m := m.(type) {
+	case *wire.Topology:
+		answer = &wire.TopologyView{}
+	case *wire.StreamShards:
+		answer, err = s.streamShards(m)
+	case *wire.CacheShards:
+		answer, err = s.cacheShards(m)
+	case *wire.ShardOwners:
+		answer, err = s.shardOwners(m)
+	}
+	if err != nil {
+		r := asRefusal(err)
+		s.refuse(r)
+		if r.Code == wire.CodeForbidden {
+			return finish
+		}
+		return goOn
+	}
+	s.answer(answer)
+	return goOn
+}
+
+func (s *control) streamShards(m *wire.StreamShards) (wire.Message, error) {
+	if m.Tenant != s.principal.Tenant {
+		return nil, errTenant
+	}
+	view := &wire.StreamShardsView{RequestID: m.RequestID}
+	st, err := s.c.srv.stream(m.Tenant, m.Namespace, m.Stream)
+	if err != nil {
+		return view, unlessMissing(err)
+	}
+	view.Shards = st.Shards()
+	view.Routing = wire.Routing(st.Options().Routing)
+	return view, nil
+}
+
+func (s *control) cacheShards(m *wire.CacheShards) (wire.Message, error) {
+	if m.Tenant != s.principal.Tenant {
+		return nil, errTenant
+	}
+	view := &wire.CacheShardsView{RequestID: m.RequestID}
+	c, err := s.c.srv.cache(m.Tenant, m.Namespace, m.Cache)
+	if err != nil {
+		return view, unlessMissing(err)
+	}
+	view.Shards = c.Shards()
+	return view, nil
+}
+
+func (s *control) shardOwners(m *wire.ShardOwners) (wire.Message, error) {
+	if m.Tenant != s.principal.Tenant {
+		return nil, errTenant
+	}
+	view := &wire.ShardOwnersView{RequestID: m.RequestID}
+	var shards uint32
+	switch m.Kind {
+	case wire.KindStream:
+		st, err := s.c.srv.stream(m.Tenant, m.Namespace, m.Name)
+		if err != nil {
+			return view, unlessMissing(err)
+		}
+		shards = st.Shards()
+	case wire.KindCache:
+		c, err := s.c.srv.cache(m.Tenant, m.Namespace, m.Name)
+		if err != nil {
+			return view, unlessMissing(err)
+		}
+		shards = c.Shards()
+	default:
+		return nil, invalidRequest(`kind must be "stream" or "cache"`)
+	}
+	for i := range shards {
+		view.Owners = append(view.Owners, wire.ShardOwner{Shard: i})
+	}
+	return view, nil
+}
+
+// unlessMissing turns "there is none" into an answer of zero shards.
+func unlessMissing(err error) error {
+	var missing *broker.NotFoundError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	return err
+}

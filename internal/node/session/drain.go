@@ -1,0 +1,65 @@
+package session
+
+import (
+	"context"
+	"time"
+)
+
+// Drain ends the server's work in the order of broker 12.2: streams opened
+// from now on are refused; requests in progress and streams in use have a
+// grace; subscriptions then deliver what is queued and end; connections close.
+// It returns the number of connections cut off because ctx ended first.
+func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
+	s.draining.Store(true)
+	s.waitQuiet(ctx, grace)
+	s.mu.Lock()
+	conns := make([]*connection, 0, len(s.conns))
+	for c := range s.conns {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.endSubscriptions()
+	}
+	for _, c := range conns {
+		if !c.awaitSubscriptions(ctx) {
+			cut++
+		}
+	}
+	s.pause(ctx, s.cfg.ControlDrain) // lets the last frames reach their peers
+	for _, c := range conns {
+		_ = c.conn.Close(codeNone, "broker shutting down")
+	}
+	s.idle.Wait()
+	return cut
+}
+
+// waitQuiet gives clients up to grace to finish. A node nobody is asking
+// anything of does not make its operator wait: two quiet looks end it.
+func (s *Server) waitQuiet(ctx context.Context, grace time.Duration) {
+	const look = 50 * time.Millisecond
+	served := s.served.Load()
+	for waited := time.Duration(0); waited < grace; waited += look {
+		if !s.pause(ctx, look) {
+			return
+		}
+		now := s.served.Load()
+		if now == served && s.inflight.Load() == 0 {
+			return
+		}
+		served = now
+	}
+}
+
+// pause waits d, or less when ctx ends; it says whether it waited in full.
+func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+	done := make(chan struct{})
+	cancel := s.clock.AfterFunc(d, func() { close(done) })
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		cancel()
+		return false
+	}
+}

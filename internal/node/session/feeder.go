@@ -1,0 +1,251 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/wire"
+)
+
+// A feeder delivers one subscription to its own event stream (wire 10,
+// broker 7.2). It takes whatever is queued, gathers small frames into writes
+// of up to MaxBytesPerSend, writes large frames as they are, and holds its
+// place in the queue until the bytes have been handed on, so that a client
+// that does not read fills its own queue and nothing else.
+type feeder struct {
+	c        *connection
+	id       uint64
+	sub      *stream.Subscription
+	identity *identity
+	out      transport.SendStream
+	offer    wire.Offer
+	shape    stream.Shape
+	ctx      context.Context
+	end      context.CancelCauseFunc
+	unwatch  func() // stops the expiry timer
+	done     chan struct{}
+
+	batch   merge
+	pending []byte         // frames not written yet
+	held    []stream.Piece // pieces whose bytes are in pending
+}
+
+// Why a feeder ends other than by its peer or its stream.
+var (
+	errDrained       = errors.New("broker shutting down")
+	errRightsExpired = errors.New("token expired")
+)
+
+// openFeeder opens the event stream and writes its hello at once: a client
+// reads the hello of one new stream before it looks at the next (wire 10.4).
+func (c *connection) openFeeder(ctx context.Context, s *control, sub *stream.Subscription, id uint64) (*feeder, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	out, err := c.conn.OpenUniStream(ctx)
+	if err != nil {
+		return nil, refuse(wire.CodeLimitExceeded, fmt.Sprintf("no event stream could be opened: %v", err))
+	}
+	hello := wire.AppendMessage(nil, &wire.EventStreamHello{SubscriptionID: id})
+	if _, err := out.Write(hello); err != nil {
+		return nil, fmt.Errorf("write hello: %w", err)
+	}
+	f := &feeder{c: c, id: id, sub: sub, identity: s.identity, out: out, offer: s.offer, shape: shapeFor(s.offer), done: make(chan struct{})}
+	f.batch.limit(&c.srv.cfg)
+	f.ctx, f.end = context.WithCancelCause(out.Context())
+	f.unwatch = c.srv.onExpiry(s.principal, func() { f.end(errRightsExpired) })
+	if !c.addFeeder(f) {
+		f.end(errDrained)
+	}
+	return f, nil
+}
+
+func (f *feeder) start() {
+	f.c.streams.Add(1)
+	go func() {
+		defer f.c.streams.Done()
+		f.run()
+	}()
+}
+
+func (f *feeder) run() {
+	defer close(f.done)
+	err := f.deliver()
+	f.unwatch()
+	f.finish(err)
+	f.sub.Close()
+	f.end(nil)
+	f.c.removeFeeder(f)
+	f.c.releaseSubscription(f.identity)
+}
+
+// deliver moves pieces from the queue to the stream until one of them ends.
+func (f *feeder) deliver() error {
+	for {
+		pieces, err := f.sub.Next(f.ctx)
+		if err != nil {
+			return err
+		}
+		f.c.srv.inflight.Add(1)
+		err = f.send(pieces)
+		f.c.srv.inflight.Add(-1)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// send writes everything that is queued, then, under load, waits a moment for
+// more before a batch that is not full goes out (broker 7.6).
+func (f *feeder) send(pieces []stream.Piece) error {
+	for {
+		for i := range pieces {
+			if err := f.add(pieces[i]); err != nil {
+				release(pieces[i+1:])
+				return err
+			}
+		}
+		more, err := f.linger()
+		if err != nil || len(more) == 0 {
+			break
+		}
+		pieces = more
+	}
+	if err := f.closeBatch(); err != nil {
+		return err
+	}
+	return f.flush()
+}
+
+func release(pieces []stream.Piece) {
+	for _, p := range pieces {
+		p.Release()
+	}
+}
+
+// linger waits for further events of a batch in the making, at most until its
+// deadline, and only if the batch before found events behind its first.
+func (f *feeder) linger() ([]stream.Piece, error) {
+	wait, ok := f.batch.wait(time.Now)
+	if !ok {
+		return nil, nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-f.sub.Wake():
+		return f.sub.Poll()
+	case <-t.C:
+	case <-f.ctx.Done():
+	}
+	return nil, nil
+}
+
+// add puts one piece into the bytes to be written.
+func (f *feeder) add(p stream.Piece) error {
+	cfg := &f.c.srv.cfg
+	if f.batch.takes(p) {
+		if !f.batch.fits(p) {
+			if err := f.closeBatch(); err != nil {
+				p.Release()
+				return err
+			}
+		}
+		f.batch.add(p, time.Now)
+		p.Release() // its record was copied
+		return nil
+	}
+	if err := f.closeBatch(); err != nil {
+		p.Release()
+		return err
+	}
+	if !p.Whole() || !f.batch.within(p) {
+		f.pending = f.appendSplit(f.pending, p)
+		p.Release()
+		return f.flushAt(cfg.MaxBytesPerSend)
+	}
+	frame := p.Envelope.Frame(f.shape)
+	if len(frame) >= directWrite {
+		if err := f.flush(); err != nil {
+			p.Release()
+			return err
+		}
+		_, err := f.out.Write(frame)
+		p.Release()
+		return err
+	}
+	if err := f.flushAt(cfg.MaxBytesPerSend - len(frame)); err != nil {
+		p.Release()
+		return err
+	}
+	f.pending = append(f.pending, frame...)
+	f.held = append(f.held, p)
+	return nil
+}
+
+// directWrite is the size from which a frame is written as it is; smaller
+// ones are worth a copy to share a write.
+const directWrite = 16 << 10
+
+// closeBatch turns the merged single events into one frame.
+func (f *feeder) closeBatch() error {
+	if f.batch.count == 0 {
+		return nil
+	}
+	if err := f.flushAt(f.c.srv.cfg.MaxBytesPerSend - f.batch.size()); err != nil {
+		return err
+	}
+	f.pending = f.batch.appendFrame(f.pending, f.shape)
+	f.batch.reset()
+	return nil
+}
+
+// flushAt writes what is pending if it is longer than limit.
+func (f *feeder) flushAt(limit int) error {
+	if len(f.pending) <= max(limit, 0) {
+		return nil
+	}
+	return f.flush()
+}
+
+func (f *feeder) flush() error {
+	if len(f.pending) == 0 {
+		return nil
+	}
+	_, err := f.out.Write(f.pending)
+	f.pending = f.pending[:0]
+	if cap(f.pending) > keepReplyBuffer {
+		f.pending = nil
+	}
+	release(f.held)
+	clear(f.held)
+	f.held = f.held[:0]
+	return err
+}
+
+// finish ends the event stream in the way its end is to be read (wire 2.4):
+// FIN when this side is done, after an error frame when the rights ended;
+// RESET when delivery failed on the way.
+func (f *feeder) finish(err error) {
+	release(f.held)
+	f.held = nil
+	switch cause := context.Cause(f.ctx); {
+	case errors.Is(cause, errRightsExpired):
+		_, _ = f.out.Write(wire.AppendMessage(nil, f.offer.Error(errExpired.Failure)))
+	case errors.Is(cause, errDrained):
+		if pieces, pollErr := f.sub.Poll(); pollErr == nil {
+			_ = f.send(pieces)
+		}
+	case errors.Is(err, stream.ErrRemoved):
+	default:
+		f.out.CancelWrite(codeStopped)
+		return
+	}
+	_ = f.out.CloseWrite()
+}
+
+// stop asks the feeder to deliver what is queued and end.
+func (f *feeder) stop() { f.end(errDrained) }

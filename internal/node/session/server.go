@@ -1,0 +1,125 @@
+// Package session serves the client protocol: one request loop per
+// bidirectional stream, one loop per publish-only stream, and one feeder per
+// subscription (wire 8, broker 2).
+//
+// A connection carries streams of one or several identities. Every stream
+// authenticates on its own; its rights are decided once a name and cached
+// with the handle they lead to. A peer's mistakes end its stream, never its
+// connection, and cost nobody else.
+package session
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/telemetry"
+	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/wire"
+)
+
+// Application codes of closes and resets (wire 2.4).
+const (
+	codeNone        = 0
+	codeAuthTimeout = 1
+	codeStopped     = 1
+)
+
+// Config is what a server needs to know; the limits are those of broker 2.2,
+// 2.3, 6.2, 7 and wire 18.
+type Config struct {
+	MaxFrameBytes        int
+	PreauthMaxFrameBytes int
+	PreauthMaxStreams    int
+	AuthTimeout          time.Duration // 0: a connection may wait for ever
+	FrameReadTimeout     time.Duration // longest pause inside a frame
+	ReplyWriteTimeout    time.Duration // longest a blocked answer may take
+
+	PublishWindow   int // acked publishes outstanding per stream; 0 grants no pipeline
+	MaxOutstanding  int // the same for clients without the pipeline
+	AckOnCommit     bool
+	IngressWait     bool // unacked publishes wait for room instead of being shed
+	AckWait         time.Duration
+	EventMaxEvents  int
+	EventMaxBytes   int
+	EventMaxDelay   time.Duration
+	SingleEvent     bool // one event a frame, at once (broker 7.6)
+	MaxBytesPerSend int  // bytes a feeder gathers before it writes
+
+	MaxSubscriptions    int // per identity and connection
+	MaxSubscriptionsAll int // per connection
+
+	EnforceExpiry   bool // decision 8: rights end at token expiry plus ExpiryLeeway
+	BindSubject     bool // the token's subject must match the client certificate
+	ListenerPorts   []uint16
+	AutoCreate      bool // streams and caches appear on first use
+	AutoCreateLimit int  // how many may appear so
+	ControlDrain    time.Duration
+	Offer           wire.Offer // what this node advertises
+}
+
+// A Server serves the connections of all listeners of one node.
+type Server struct {
+	cfg     Config
+	broker  *broker.Broker
+	verify  *auth.Verifier
+	metrics *telemetry.Metrics
+	clock   broker.Clock
+	log     *slog.Logger
+
+	nextSubscription atomic.Uint64
+	created          atomic.Int64 // by AutoCreate
+	draining         atomic.Bool
+	inflight         atomic.Int64 // requests being served
+	served           atomic.Int64 // requests served since the start
+
+	mu    sync.Mutex
+	conns map[*connection]struct{}
+	idle  sync.WaitGroup // connections being served
+}
+
+// NewServer builds a server over b. Nothing runs until ServeConn.
+func NewServer(cfg Config, b *broker.Broker, v *auth.Verifier, m *telemetry.Metrics, clock broker.Clock, log *slog.Logger) *Server {
+	return &Server{cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, conns: make(map[*connection]struct{})}
+}
+
+// ServeConn serves conn until it ends. It returns after the last of the
+// connection's goroutines.
+func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) {
+	c := newConnection(s, conn)
+	s.mu.Lock()
+	s.conns[c] = struct{}{}
+	s.idle.Add(1)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		s.idle.Done()
+	}()
+	c.serve(ctx)
+}
+
+// Connections is the number of connections being served.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// ForEachConn calls f with every open connection, for statistics.
+func (s *Server) ForEachConn(f func(transport.Conn)) {
+	s.mu.Lock()
+	conns := make([]*connection, 0, len(s.conns))
+	for c := range s.conns {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		f(c.conn)
+	}
+}
