@@ -49,17 +49,24 @@ func (cn *conn) keep(s *session) {
 	cn.idle, cn.idleSince = s, time.Now()
 }
 
-// session gives an authenticated stream.
-func (cn *conn) session(ctx context.Context) (*session, error) {
+// takeIdle gives the stream that was kept; nil when there is none, or when
+// it is too old.
+func (cn *conn) takeIdle() *session {
 	cn.mu.Lock()
 	s, since := cn.idle, cn.idleSince
 	cn.idle = nil
 	cn.mu.Unlock()
-	if s != nil {
-		if time.Since(since) < idleUse {
-			return s, nil
-		}
+	if s != nil && time.Since(since) >= idleUse {
 		s.cancel()
+		return nil
+	}
+	return s
+}
+
+// session gives an authenticated stream.
+func (cn *conn) session(ctx context.Context) (*session, error) {
+	if s := cn.takeIdle(); s != nil {
+		return s, nil
 	}
 	return cn.open(ctx, nil, false)
 }

@@ -37,7 +37,7 @@ type publishStream struct {
 	mu       sync.Mutex
 	out      frameWriter
 	room     waitList
-	ring     requestRing
+	ring     idRing[request]
 	watch    watchdog
 	retired  bool   // takes no more requests; ends when all are answered
 	err      error  // why it ended; nil while it lives

@@ -24,13 +24,16 @@ func (p ReconnectPolicy) wait(n int) time.Duration {
 // reconnect policy are used up. repeatable says that f may be called again
 // even when its outcome is unknown: it only reads.
 func (c *Client) retry(ctx context.Context, repeatable bool, f func(context.Context) error) error {
-	started := time.Now()
+	var failed time.Time // first
 	for attempt := 1; ; attempt++ {
 		err := f(ctx)
 		if err == nil {
 			return nil
 		}
-		wait, again := c.again(err, attempt, repeatable, time.Since(started))
+		if failed.IsZero() {
+			failed = time.Now()
+		}
+		wait, again := c.again(err, attempt, repeatable, time.Since(failed))
 		if !again || ctx.Err() != nil {
 			return c.closedOr(err)
 		}

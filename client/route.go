@@ -102,7 +102,7 @@ func (r *route) lane(ctx context.Context, key []byte, keyed, acked bool) (*lane,
 	defer r.mu.Unlock()
 	if keyed && !r.known {
 		r.mu.Unlock()
-		shards, routing, err := r.c.streamShards(ctx, r.namespace, r.stream)
+		shards, routing, err := r.c.streamShards(ctx, routeName{r.namespace, r.stream})
 		r.mu.Lock()
 		switch {
 		case err == nil && shards > 0:

@@ -20,9 +20,10 @@ const (
 
 // An eventStream is a stream of events the broker opened, behind its hello.
 type eventStream struct {
-	st transport.ReceiveStream
-	in *wire.FrameReader
-	id uint64
+	st   transport.ReceiveStream
+	in   *wire.FrameReader
+	id   uint64 // of the subscription
+	addr string // of the broker
 }
 
 // A router gives each event stream of a connection to the subscription whose
@@ -72,7 +73,7 @@ func (r *router) accept() {
 
 // hello reads the first frame, which must be one (wire 19).
 func (r *router) hello(st transport.ReceiveStream) {
-	es := &eventStream{st: st, in: wire.NewFrameReader(st, r.cn.b.c.cfg.maxFrame)}
+	es := &eventStream{st: st, in: wire.NewFrameReader(st, r.cn.b.c.cfg.maxFrame), addr: r.cn.b.addr}
 	id, err := es.hello()
 	if err != nil {
 		r.cn.b.c.cfg.logger.Debug("event stream dropped", "broker", r.cn.b.addr, "error", err)

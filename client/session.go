@@ -152,7 +152,7 @@ func (cn *conn) exchange(ctx context.Context, op, feature string, request wire.M
 	c := cn.b.c
 	ctx, cancel := within(ctx, c.cfg.ackTimeout)
 	defer cancel()
-	s, err := cn.open(ctx, wire.AppendMessage(nil, request), true)
+	s, err := cn.begin(ctx, wire.AppendMessage(nil, request))
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +174,29 @@ func (cn *conn) exchange(ctx context.Context, op, feature string, request wire.M
 		return nil, &UnsupportedError{Feature: feature, Broker: cn.b.addr}
 	}
 	return m, nil
+}
+
+// begin sends the only request of a stream: one that has authenticated
+// already, if it is at hand, else a new one.
+func (cn *conn) begin(ctx context.Context, request []byte) (*session, error) {
+	s := cn.takeIdle()
+	if s == nil {
+		return cn.open(ctx, request, true)
+	}
+	stop := interrupt(ctx, s.st)
+	_, err := s.st.Write(request)
+	if err == nil {
+		err = s.st.CloseWrite()
+	}
+	if stop() {
+		s.cancel()
+		return nil, ctxError("connect", ctx, RetryNow)
+	}
+	if err != nil {
+		s.cancel()
+		return cn.open(ctx, request, true)
+	}
+	return s, nil
 }
 
 // finish reads to the end of an answered stream, which the broker ends by

@@ -86,17 +86,25 @@ func (b Block) Records() []byte {
 
 // All yields each record's position and payload, a view of the block.
 func (b Block) All() iter.Seq2[int, []byte] {
-	return func(yield func(int, []byte) bool) {
-		rest := b.Records()
-		for i := range b.Count() {
-			n := int(binary.BigEndian.Uint32(rest))
-			rest = rest[recordSizeBytes:]
-			if !yield(i, rest[:n:n]) {
-				return
-			}
-			rest = rest[n:]
+	// So small that it is inlined, and the loop's state stays on the stack.
+	return func(yield func(int, []byte) bool) { b.each(yield) }
+}
+
+func (b Block) each(yield func(int, []byte) bool) {
+	rest := b.Records()
+	for i := range b.Count() {
+		var payload []byte
+		payload, rest = firstRecord(rest)
+		if !yield(i, payload) {
+			return
 		}
 	}
+}
+
+// firstRecord cuts the record at the start of b, which is well formed.
+func firstRecord(b []byte) (payload, rest []byte) {
+	n := int(binary.BigEndian.Uint32(b)) + recordSizeBytes
+	return b[recordSizeBytes:n:n], b[n:]
 }
 
 // AppendBlock appends a block of the payloads, in order.

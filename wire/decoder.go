@@ -108,14 +108,15 @@ func (d *Decoder) nestedFields() *fields {
 	return &d.nested
 }
 
-// room is an empty slice with room for n bytes that lives until the next
-// message. What would make the scratch large is left to the garbage collector.
+// room is an empty slice, never nil, with room for n bytes that lives until the
+// next message. What would make the scratch large is left to the garbage
+// collector.
 func (d *Decoder) room(n int) []byte {
 	from := len(d.scratch)
 	if from+n > maxKeptScratch {
 		return make([]byte, 0, n)
 	}
-	d.scratch = slices.Grow(d.scratch, n)[:from+n]
+	d.scratch = slices.Grow(d.scratch, n+1)[:from+n] // one more: never nil
 	return d.scratch[from : from : from+n]
 }
 

@@ -152,24 +152,24 @@ func (e *EventBatch) Count() int {
 
 // All yields each record's position and event; payloads are views of the batch.
 func (e *EventBatch) All() iter.Seq2[int, Event] {
-	return func(yield func(int, Event) bool) {
-		if !e.HasTimestamps {
-			for i, p := range e.Block.All() {
-				if !yield(i, Event{Payload: p}) {
-					return
-				}
-			}
-			return
+	// So small that it is inlined, and the loop's state stays on the stack.
+	return func(yield func(int, Event) bool) { e.each(yield) }
+}
+
+func (e *EventBatch) each(yield func(int, Event) bool) {
+	rest := e.Block.Records()
+	if e.HasTimestamps {
+		rest = Block(e.Timed).Records()
+	}
+	for i := range e.Count() {
+		var event Event
+		if e.HasTimestamps {
+			event.TimestampMicros = binary.BigEndian.Uint64(rest)
+			rest = rest[8:]
 		}
-		rest := Block(e.Timed).Records()
-		for i := range e.Count() {
-			micros := binary.BigEndian.Uint64(rest)
-			n := int(binary.BigEndian.Uint32(rest[8:]))
-			rest = rest[timedHeadBytes:]
-			if !yield(i, Event{TimestampMicros: micros, Payload: rest[:n:n]}) {
-				return
-			}
-			rest = rest[n:]
+		event.Payload, rest = firstRecord(rest)
+		if !yield(i, event) {
+			return
 		}
 	}
 }

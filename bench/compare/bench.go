@@ -95,6 +95,9 @@ func (b *bench) measure(ctx context.Context, c contender, clientCPU, serverCPU i
 	}
 	defer func() { client = p.Stop() }()
 	if err := p.Document(ctx, out); err != nil {
+		if said := s.process.Gone(); said != "" {
+			return client, server, fmt.Errorf("client: %w (its server is gone: %s)", err, said)
+		}
 		return client, server, fmt.Errorf("client: %w", err)
 	}
 	return client, server, nil

@@ -71,7 +71,7 @@ func contenders() map[string]contender {
 		felixLone:     onFelix(felixBroker{}, partFelixLone, lone),
 		felixLonePoll: onFelix(felixBroker{poll: pollFor}, partFelixLone, lone),
 		felixStall:    onFelix(stallingBroker(), partFelixStall, stall),
-		rawBulkFanout: bulk(fanoutConns, smallRecord, frames.EventBatch(batchRecords, smallRecord)),
+		rawBulkFanout: bulk(fanoutConns, smallRecord, true),
 		rawLone:       echo(0, 1, smallRecord, frames.LonePublish(smallRecord)),
 		rawLonePoll:   echo(pollFor, 1, smallRecord, frames.LonePublish(smallRecord)),
 		natsFanout:    onNATS(natsref.ServerSpec{}, partNATSFanout, natsFanoutSpec),
@@ -81,7 +81,7 @@ func contenders() map[string]contender {
 		all[felixAcked(size)] = onFelix(felixBroker{}, partFelixAcked, func(b *bench, t felix.Target, _ serving) any {
 			return felix.AckedSpec{Target: t, Phases: b.phases, Batch: batchRecords, RecordBytes: size, Window: publishWindow}
 		})
-		all[rawBulk(size)] = bulk(1, size, frames.PublishBatch(batchRecords, size))
+		all[rawBulk(size)] = bulk(1, size, false)
 	}
 	for _, op := range []string{"get", "put"} {
 		for _, v := range cacheValues() {
@@ -148,13 +148,12 @@ func natsFanoutSpec(b *bench, t natsref.Target) any {
 	}
 }
 
-// bulk is a one-way run over raw QUIC: frame holds a batch of records of
-// size bytes.
-func bulk(conns, size int, frame []byte) contender {
+// bulk is a one-way run over raw QUIC of the frames a subscriber receives or
+// of those a publisher sends.
+func bulk(conns, size int, events bool) contender {
 	return onRaw(0, partRawBulk, func(b *bench, addr string) any {
 		return rawquic.BulkSpec{
-			Addr: addr, TLS: b.files, Phases: b.phases, Conns: conns,
-			Frame: frame, Records: batchRecords, Bytes: batchRecords * size,
+			Addr: addr, TLS: b.files, Phases: b.phases, Conns: conns, Events: events, Batch: batchRecords, RecordBytes: size,
 		}
 	})
 }

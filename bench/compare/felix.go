@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/bench/internal/felix"
+	"github.com/felixlog/felix/bench/internal/frames"
 	"github.com/felixlog/felix/bench/internal/proc"
 )
 
@@ -95,15 +96,21 @@ func reach(ctx context.Context, p *proc.Process) (felix.Target, error) {
 		Addr      string `json:"addr"`
 		CAFile    string `json:"ca_file"`
 		TokenFile string `json:"token_file"`
+		Tenant    string `json:"tenant"`
+		Namespace string `json:"namespace"`
 	}
 	if err := p.Document(ctx, &ready); err != nil {
 		return felix.Target{}, err
+	}
+	if ready.Tenant != frames.Tenant || ready.Namespace != frames.Namespace {
+		return felix.Target{}, fmt.Errorf("felix dev serves %s/%s, the frames of the references name %s/%s",
+			ready.Tenant, ready.Namespace, frames.Tenant, frames.Namespace)
 	}
 	token, err := os.ReadFile(ready.TokenFile)
 	if err != nil {
 		return felix.Target{}, fmt.Errorf("read token: %w", err)
 	}
-	return felix.Target{Addr: ready.Addr, CAFile: ready.CAFile, Token: strings.TrimSpace(string(token))}, nil
+	return felix.Target{Addr: ready.Addr, CAFile: ready.CAFile, Tenant: ready.Tenant, Token: strings.TrimSpace(string(token))}, nil
 }
 
 // environ is the environment of the broker: the given one without settings

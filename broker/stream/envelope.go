@@ -132,26 +132,32 @@ func (e *Envelope) encode(s Shape) []byte {
 		}
 	}
 	e.hub.counters.encodes.Add(1)
-	enc, headroom := e.hub.cfg.Encoder, e.hub.headroom
-	if s&WithTimestamps == 0 && e.placed.Load() == 0 {
-		head := enc.AppendHead(e.buf.bytes[:0:headroom], e, s)
-		if len(head) <= headroom {
-			start := headroom - len(head)
-			copy(e.buf.bytes[start:headroom], head)
-			e.frame = e.buf.bytes[start:]
-			e.placed.Store(uint32(s) + 1)
-			return e.frame
-		}
-	}
-	buf := e.hub.pool.get(headroom + len(e.block))
-	var frame []byte
 	if s&WithTimestamps != 0 {
-		frame = enc.AppendFrame(buf.bytes[:0], e, s)
-	} else {
-		frame = append(enc.AppendHead(buf.bytes[:0], e, s), e.block...)
+		buf := e.hub.pool.get(e.hub.headroom + len(e.block))
+		return e.keep(s, buf, e.hub.cfg.Encoder.AppendFrame(buf.bytes[:0], e, s))
 	}
+	if e.placed.Load() != 0 { // the headroom is taken
+		buf := e.hub.pool.get(e.hub.headroom + len(e.block))
+		head := e.hub.cfg.Encoder.AppendHead(buf.bytes[:0], e, s)
+		return e.keep(s, buf, append(head, e.block...))
+	}
+	headroom := e.buf.bytes[:0:e.hub.headroom]
+	head := e.hub.cfg.Encoder.AppendHead(headroom, e, s)
+	if len(head) > cap(headroom) {
+		buf := e.hub.pool.get(len(head) + len(e.block))
+		return e.keep(s, buf, append(append(buf.bytes[:0], head...), e.block...))
+	}
+	start := cap(headroom) - len(head)
+	copy(e.buf.bytes[start:], head)
+	e.frame = e.buf.bytes[start:]
+	e.placed.Store(uint32(s) + 1)
+	return e.frame
+}
+
+// keep files a frame that was appended to buf, or outgrew it.
+func (e *Envelope) keep(s Shape, buf *buffer, frame []byte) []byte {
 	if cap(frame) != cap(buf.bytes) {
-		e.hub.pool.put(buf) // it outgrew the guess
+		e.hub.pool.put(buf)
 		buf = &buffer{class: -1}
 	}
 	buf.bytes = frame
@@ -180,6 +186,7 @@ func (e *Envelope) release() { e.releaseOf(e.generation()) }
 func (e *Envelope) releaseOf(generation uint32) {
 	state := e.state.Add(^uint64(0))
 	if uint32(state>>32) != generation || uint32(state) == 1<<32-1 {
+		e.state.Add(1) // it was somebody else's, or nobody's
 		panic("envelope released twice")
 	}
 	if uint32(state) == 0 {

@@ -78,7 +78,7 @@ func Listen(o Options) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{pki: o.PKI, socket: socket, script: o.Script, cancel: cancel,
 		changed: make(chan struct{}), started: time.Now()}
-	s.transport = &quic.Transport{Conn: socket, ConnContext: s.newConn}
+	s.transport = &quic.Transport{Conn: wide(socket), ConnContext: s.newConn}
 	s.listener, err = s.transport.Listen(o.PKI.config(s.hello), &quic.Config{
 		MaxIdleTimeout:        o.IdleTimeout,
 		KeepAlivePeriod:       o.KeepAlive,

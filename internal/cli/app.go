@@ -119,7 +119,7 @@ func (a *App) width() int {
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.flags = globalFlags{}
 	root := a.Root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // never nil, which would mean os.Args
 	_, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK

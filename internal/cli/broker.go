@@ -159,7 +159,7 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 // A server is what [App.serve] waits for.
 type server interface {
 	Done() <-chan struct{}
-	Err() error
+	// Shutdown stops the server; on one that has stopped it returns why.
 	Shutdown(ctx context.Context) error
 }
 
@@ -168,7 +168,7 @@ type server interface {
 func (a *App) serve(ctx context.Context, s server) error {
 	select {
 	case <-s.Done():
-		return s.Err()
+		return s.Shutdown(ctx)
 	case <-ctx.Done():
 	}
 	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -23,6 +23,9 @@ type progress struct {
 // progressEvery is how often the line is redrawn.
 const progressEvery = 150 * time.Millisecond
 
+// progressBarWidth is the width of the bar itself, in characters.
+const progressBarWidth = 24
+
 // startProgress begins a line called label that counts nouns. A total of 0
 // means that nobody knows it: then it shows a count and a rate, no share and
 // no end.
@@ -33,9 +36,10 @@ func (a *App) startProgress(label string, total uint64, noun string) *progress {
 	}
 	p.container = mpb.New(
 		mpb.WithOutput(a.Stderr),
-		mpb.WithWidth(min(a.width(), 40)),
+		mpb.WithWidth(a.width()),
 		mpb.WithRefreshRate(progressEvery),
 		mpb.ForceTTY(),
+		mpb.WithAutoRefresh(),
 	)
 	started := time.Now()
 	speed := decor.Any(func(s decor.Statistics) string {
@@ -43,6 +47,7 @@ func (a *App) startProgress(label string, total uint64, noun string) *progress {
 	})
 	if total > 0 {
 		p.bar = p.container.New(int64(total), mpb.BarStyle().Lbound("").Rbound("").Filler("━").Tip("━").Padding("─"),
+			mpb.BarWidth(progressBarWidth),
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(label+" "), decor.Percentage(decor.WC{W: 5})),
 			mpb.AppendDecorators(speed, decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left")),

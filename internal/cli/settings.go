@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -182,7 +183,9 @@ func (a *App) resolve(flags *pflag.FlagSet) (resolved, error) {
 	if name != "" {
 		saved, err := file.Get(name)
 		if err != nil {
-			return out, a.noSuchContext(name, &file).hinting("it was asked for by %s", asked)
+			missing := a.noSuchContext(name, &file)
+			missing.Err = fmt.Errorf("%w, asked for by %s", missing.Err, asked)
+			return out, missing
 		}
 		out.Connection, out.ContextName = saved, name
 		if saved.HoldsSecret() && store.Exposed() {

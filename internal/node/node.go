@@ -22,7 +22,6 @@ import (
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node/session"
 	"github.com/felixlog/felix/internal/telemetry"
-	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/transport/quic"
 	"github.com/felixlog/felix/transport/tlsconfig"
 	"github.com/felixlog/felix/transport/udp"
@@ -66,6 +65,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	verifier := auth.NewVerifier(o.Keys, o.Clock.Now)
 	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports()), n.core, verifier, n.metrics, o.Clock, o.Logger)
+	n.metrics.ReadFrom(n.snapshot)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
 	for _, l := range n.listeners {
@@ -91,7 +91,9 @@ func (n *Node) listen(o *Options) error {
 		return err
 	}
 	c := &n.cfg.Listen
-	n.limiter = quic.NewConnLimiter(quic.Limits{MaxConns: c.MaxConnections, MaxPerIP: c.MaxConnectionsPerIP})
+	n.limiter = quic.NewConnLimiter(quic.Limits{
+		MaxConns: c.MaxConnections, MaxPerIP: c.MaxConnectionsPerIP, OnRefused: n.countRefused,
+	})
 	host, first, err := splitBind(c.QUICBind)
 	if err != nil {
 		return err
@@ -151,6 +153,14 @@ func serverTLS(o *Options) (*tls.Config, error) {
 	return tlsconfig.NewServer(s)
 }
 
+func (n *Node) countRefused(reason string, _ net.Addr) {
+	if reason == quic.RefusedPerIPLimit {
+		n.metrics.Connections.RefusedPerIP.Inc()
+	} else {
+		n.metrics.Connections.RefusedLimit.Inc()
+	}
+}
+
 func splitBind(bind string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(bind)
 	if err != nil {
@@ -190,6 +200,7 @@ func (n *Node) accept(ctx context.Context, l *quic.Listener) {
 			defer conns.Done()
 			n.metrics.Connections.Open.Inc()
 			defer n.metrics.Connections.Open.Dec()
+			defer n.track(conn)()
 			n.sessions.ServeConn(ctx, conn)
 		}()
 	}
@@ -203,9 +214,6 @@ func (n *Node) ClientAddrs() []string {
 	}
 	return addrs
 }
-
-// ForEachConn calls f with every open client connection.
-func (n *Node) ForEachConn(f func(transport.Conn)) { n.sessions.ForEachConn(f) }
 
 // Core is the broker core, for whoever manages its catalog.
 func (n *Node) Core() *broker.Broker { return n.core }
@@ -257,6 +265,10 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.closeAll()
 	n.accepting.Wait()
 	elapsed := time.Since(start).Milliseconds()
+	n.metrics.Process.DrainDuration.Set(float64(elapsed))
+	for _, subsystem := range forced {
+		n.metrics.Process.DrainForced(subsystem)
+	}
 	if len(forced) > 0 {
 		n.log.Warn("drain deadline expired", "elapsed_ms", elapsed, "unfinished", forced)
 		return fmt.Errorf("drain cut off after %d ms: %v unfinished", elapsed, forced)

@@ -92,7 +92,7 @@ func TestIdleTimeout(t *testing.T) {
 
 // Keep-alives of either side carry a silent connection past its idle timeout.
 func TestKeepAlive(t *testing.T) {
-	const idle, period = 1500 * time.Millisecond, 100 * time.Millisecond
+	const idle, period = time.Second, 50 * time.Millisecond
 	quiet := ConnOptions{IdleTimeout: idle, KeepAlive: -1}
 	lively := ConnOptions{IdleTimeout: idle, KeepAlive: period}
 	for name, side := range map[string]struct{ listener, dialer ConnOptions }{

@@ -158,8 +158,8 @@ func newRelay(t *testing.T, to string, every int64) string {
 // not, however small the buffers: package udp reports them.
 func TestBuffersAreNotReportedTwice(t *testing.T) {
 	var printed bytes.Buffer
+	defer log.SetOutput(log.Writer())
 	log.SetOutput(&printed)
-	defer log.SetOutput(log.Default().Writer())
 	small := func(o *ListenOptions) { o.Socket.ReceiveBuffer, o.Socket.SendBuffer = 64*kib, 64*kib }
 	e := newEnds(t, small, nil)
 	e.connect(t)

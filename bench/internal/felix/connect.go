@@ -15,6 +15,7 @@ import (
 type Target struct {
 	Addr   string `json:"addr"`
 	CAFile string `json:"ca_file"`
+	Tenant string `json:"tenant"`
 	Token  string `json:"token"`
 	// Poll lets the client's receive loop look again before it parks.
 	Poll time.Duration `json:"poll_ns"`
@@ -23,7 +24,7 @@ type Target struct {
 // dial connects with the defaults of the client, but for what opts say.
 func (t Target) dial(ctx context.Context, opts ...client.Option) (*client.Client, error) {
 	opts = append([]client.Option{
-		client.WithTenant(frames.Tenant), client.WithNamespace(frames.Namespace),
+		client.WithTenant(t.Tenant), client.WithNamespace(frames.Namespace),
 		client.WithToken(t.Token), client.WithCAFile(t.CAFile),
 		client.WithUDP(client.UDP{Poll: t.Poll}),
 	}, opts...)

@@ -92,7 +92,13 @@ func TestChildSpeaksAndEndsWhenReleased(t *testing.T) {
 	if h.PID != p.PID() {
 		t.Errorf("child says pid %d, parent %d", h.PID, p.PID())
 	}
+	if said := p.Gone(); said != "" {
+		t.Errorf("a running child is said to be gone: %s", said)
+	}
 	first := p.Stop()
+	if p.Gone() == "" {
+		t.Error("a stopped child is not said to be gone")
+	}
 	if err := syscall.Kill(h.PID, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("child %d is still there: %v", h.PID, err)
 	}

@@ -112,6 +112,16 @@ func (p *Process) Stop() Usage {
 	return Usage{CPU: s.UserTime() + s.SystemTime(), PeakRSS: peakRSS(s)}
 }
 
+// Gone says how the process ended, in words, or nothing while it runs.
+func (p *Process) Gone() string {
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.String() + p.said()
+	default:
+		return ""
+	}
+}
+
 // Wait waits until the process has ended by itself and reports how, or until
 // ctx ends.
 func (p *Process) Wait(ctx context.Context) error {

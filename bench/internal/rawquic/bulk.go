@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/felixlog/felix/bench/internal/frames"
 	"github.com/felixlog/felix/bench/internal/measure"
 	"github.com/felixlog/felix/bench/internal/pki"
 	"github.com/felixlog/felix/transport"
@@ -22,11 +23,19 @@ type BulkSpec struct {
 	Poll   time.Duration  `json:"poll_ns"`
 	Phases measure.Phases `json:"phases"`
 	Conns  int            `json:"conns"`
-	// Frame is the whole frame; Records and Bytes are the records in it and
-	// their payload.
-	Frame   []byte `json:"frame"`
-	Records int    `json:"records"`
-	Bytes   int    `json:"bytes"`
+	// Events sends the frames a subscriber receives; otherwise those of an
+	// acknowledged publish.
+	Events bool `json:"events"`
+	// Batch is the records of a frame, RecordBytes the payload of each.
+	Batch       int `json:"batch"`
+	RecordBytes int `json:"record_bytes"`
+}
+
+func (s BulkSpec) frame() []byte {
+	if s.Events {
+		return frames.EventBatch(s.Batch, s.RecordBytes)
+	}
+	return frames.PublishBatch(s.Batch, s.RecordBytes)
 }
 
 // Bulk sends and reports what the server received: from its count at the end
@@ -51,12 +60,12 @@ func Bulk(ctx context.Context, spec BulkSpec) (measure.Result, error) {
 
 	begin := time.Now().Add(spec.Phases.Warmup)
 	end := begin.Add(spec.Phases.Measure)
-	sent := make([]uint64, spec.Conns)
+	frame, sent := spec.frame(), make([]uint64, spec.Conns)
 	g, gctx := errgroup.WithContext(ctx)
 	for i, conn := range c.conns {
 		g.Go(func() error {
 			var err error
-			sent[i], err = send(gctx, conn, spec.Frame, end)
+			sent[i], err = send(gctx, conn, frame, end)
 			return err
 		})
 	}
@@ -85,10 +94,10 @@ func Bulk(ctx context.Context, spec BulkSpec) (measure.Result, error) {
 	if got := last.frames - base.frames; got != total {
 		return measure.Result{}, fmt.Errorf("sent %d frames, %d arrived", total, got)
 	}
-	frames := last.frames - first.frames
+	records := (last.frames - first.frames) * uint64(spec.Batch)
 	r := measure.Result{
-		Records: frames * uint64(spec.Records),
-		Bytes:   frames * uint64(spec.Bytes),
+		Records: records,
+		Bytes:   records * uint64(spec.RecordBytes),
 		Elapsed: last.at - first.at,
 	}
 	note(&r, c.conns)

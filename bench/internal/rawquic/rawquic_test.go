@@ -51,10 +51,8 @@ func brief() measure.Phases {
 
 func TestBulkCountsEveryFrame(t *testing.T) {
 	ctx, files, addr := serve(t)
-	frame := wire.AppendHeader(nil, 0, 1000)
-	frame = append(frame, make([]byte, 1000)...)
 	for _, conns := range []int{1, 3} {
-		r, err := Bulk(ctx, BulkSpec{Addr: addr, TLS: files, Phases: brief(), Conns: conns, Frame: frame, Records: 10, Bytes: 900})
+		r, err := Bulk(ctx, BulkSpec{Addr: addr, TLS: files, Phases: brief(), Conns: conns, Events: conns > 1, Batch: 10, RecordBytes: 90})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,15 +99,20 @@ func TestTable(t *testing.T) {
 	lost := latencies(1, 1, 1, 1, 1)
 	lost[0].Result.Lost = 3
 	var b bytes.Buffer
-	err := Table(&b, []Line{
+	lines := []Line{
 		Judge(row, schedule.Unpinned, noisyOurs, five),
+		Judge(row, schedule.Pinned, five, five),
 		Judge(lone, schedule.Pinned, lost, latencies(1, 1, 1, 1, 1)),
-	})
+	}
+	lines[0].Notes = []string{"felix, client: 1 publisher", "reference, lost: 1 %"}
+	lines[1].Notes = []string{"felix, client: 1 publisher", "reference, lost: 2 %"}
+	err := Table(&b, lines)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `ROW         MODE  FELIX  REFERENCE  UNIT  RATIO  RANGE         FLOOR   GOAL    VERDICT
 publish-1k  U     170    204        MB/s  0.833  0.784..0.882  >=0.6   >=0.85  floor*
+publish-1k  P     204    204        MB/s  1.00   1.00..1.00    >=0.6   >=0.85  goal*
 lone        P     -      -          us    -      -             <=1.25  <=1.1   INVALID
 
 Ratio: median over rounds of Felix divided by the reference of the same round; range: its lowest and highest.
@@ -116,6 +121,9 @@ U: client and server on all CPUs (for claims). P: client on one CPU, server on a
 
 publish-1k: publish acked in memory, 1 KiB x 64
   against raw quic-go bulk
+  U, P: felix, client: 1 publisher
+  U: reference, lost: 1 %
+  P: reference, lost: 2 %
 
 lone: one in flight
   against raw quic-go echo

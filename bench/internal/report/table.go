@@ -39,20 +39,44 @@ func legend(w io.Writer, lines []Line, disturbed bool) error {
 	if disturbed {
 		ew.printf("*: other processes used more than %d %% of the machine; run again on a quiet one.\n", int(noisy*100))
 	}
-	seen := make(map[string]bool)
-	for _, l := range lines {
-		if !seen[l.ID] {
-			seen[l.ID] = true
-			ew.printf("\n%s: %s\n  against %s\n", l.ID, l.Work, l.Reference)
+	for i, l := range lines {
+		if i > 0 && lines[i-1].ID == l.ID {
+			continue
 		}
-		if l.Why != "" {
-			ew.printf("  %s: %s\n", l.Mode, l.Why)
-		}
-		for _, n := range l.Notes {
-			ew.printf("  %s: %s\n", l.Mode, n)
+		ew.printf("\n%s: %s\n  against %s\n", l.ID, l.Work, l.Reference)
+		for _, r := range remarks(lines[i:], l.ID) {
+			ew.printf("  %s\n", r)
 		}
 	}
 	return ew.err
+}
+
+// remarks are what the lines of one row, which lead the list, say beside
+// their figures: each remark once, after the modes it was made in.
+func remarks(lines []Line, id string) []string {
+	var order []string
+	modes := make(map[string]string)
+	for _, l := range lines {
+		if l.ID != id {
+			break
+		}
+		said := l.Notes
+		if l.Why != "" {
+			said = append([]string{l.Why}, said...)
+		}
+		for _, s := range said {
+			if modes[s] == "" {
+				order = append(order, s)
+				modes[s] = string(l.Mode)
+			} else {
+				modes[s] += ", " + string(l.Mode)
+			}
+		}
+	}
+	for i, s := range order {
+		order[i] = modes[s] + ": " + s
+	}
+	return order
 }
 
 // errWriter keeps the first error of a series of writes.

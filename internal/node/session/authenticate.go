@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/felixlog/felix/internal/auth"
@@ -70,8 +71,13 @@ func beforeAuth(m wire.Message) string {
 
 // admit verifies a token for this connection.
 func (c *connection) admit(ctx context.Context, tenant, token string) (*auth.Principal, error) {
+	m := c.srv.metrics.Connections
 	p, err := c.srv.verify.Verify(ctx, tenant, token)
 	if err != nil {
+		var refused *auth.TokenError
+		if errors.As(err, &refused) {
+			m.AuthRefused(string(refused.Reason))
+		}
 		return nil, err
 	}
 	if c.srv.cfg.BindSubject {
@@ -80,6 +86,7 @@ func (c *connection) admit(ctx context.Context, tenant, token string) (*auth.Pri
 		}
 	}
 	c.authenticated.Store(true)
+	m.Authenticated.Inc()
 	return p, nil
 }
 

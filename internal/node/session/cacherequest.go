@@ -11,6 +11,7 @@ import (
 // Nothing here waits: read, look up, append the answer. A request without an
 // id is the only one of its stream and ends it.
 func (s *control) cacheRequest(m wire.Message) verdict {
+	metrics, start := s.c.srv.metrics.Cache, s.c.srv.clock.Now()
 	var err error
 	oneShot := false
 	switch m := m.(type) {
@@ -29,11 +30,13 @@ func (s *control) cacheRequest(m wire.Message) verdict {
 		err = s.cacheDeleteIf(m)
 	}
 	if err != nil {
+		metrics.Errors.Inc()
 		r := asCacheRefusal(err)
 		s.refuse(r)
 		// A foreign tenant or a missing right ends the stream (wire 8.1).
 		oneShot = oneShot || r.Code == wire.CodeForbidden || r.Code == wire.CodeUnauthenticated
 	}
+	metrics.Latency.Observe(s.c.srv.clock.Now().Sub(start))
 	if oneShot {
 		return finish
 	}

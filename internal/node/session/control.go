@@ -91,6 +91,7 @@ func (s *control) requests(ctx context.Context) {
 		s.c.srv.inflight.Add(1)
 		v := s.handle(ctx, hdr, payload)
 		s.c.srv.inflight.Add(-1)
+		s.c.srv.served.Add(1)
 		if v != goOn {
 			return
 		}

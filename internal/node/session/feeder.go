@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/wire"
 )
@@ -29,9 +30,10 @@ type feeder struct {
 	unwatch  func() // stops the expiry timer
 	done     chan struct{}
 
-	batch   merge
-	pending []byte         // frames not written yet
-	held    []stream.Piece // pieces whose bytes are in pending
+	delivered *telemetry.TenantMetrics
+	batch     merge
+	pending   []byte         // frames not written yet
+	held      []stream.Piece // pieces whose bytes are in pending
 }
 
 // Why a feeder ends other than by its peer or its stream.
@@ -54,6 +56,7 @@ func (c *connection) openFeeder(ctx context.Context, s *control, sub *stream.Sub
 		return nil, fmt.Errorf("write hello: %w", err)
 	}
 	f := &feeder{c: c, id: id, sub: sub, identity: s.identity, out: out, offer: s.offer, shape: shapeFor(s.offer), done: make(chan struct{})}
+	f.delivered = c.srv.metrics.Tenants.For(s.principal.Tenant)
 	f.batch.limit(&c.srv.cfg)
 	f.ctx, f.end = context.WithCancelCause(out.Context())
 	f.unwatch = c.srv.onExpiry(s.principal, func() { f.end(errRightsExpired) })
@@ -154,6 +157,7 @@ func (f *feeder) add(p stream.Piece) error {
 				return err
 			}
 		}
+		f.delivered.Delivered(1, p.Envelope.PayloadBytes())
 		f.batch.add(p, time.Now)
 		p.Release() // its record was copied
 		return nil
@@ -163,10 +167,12 @@ func (f *feeder) add(p stream.Piece) error {
 		return err
 	}
 	if !p.Whole() || !f.batch.within(p) {
+		f.delivered.Delivered(p.Count(), len(p.Records())-4*p.Count())
 		f.pending = f.appendSplit(f.pending, p)
 		p.Release()
 		return f.flushAt(cfg.MaxBytesPerSend)
 	}
+	f.delivered.Delivered(p.Count(), p.Envelope.PayloadBytes())
 	frame := p.Envelope.Frame(f.shape)
 	if len(frame) >= directWrite {
 		if err := f.flush(); err != nil {
@@ -241,6 +247,7 @@ func (f *feeder) finish(err error) {
 		}
 	case errors.Is(err, stream.ErrRemoved):
 	default:
+		f.c.srv.metrics.Subscribe.Disconnects.Inc()
 		f.out.CancelWrite(codeStopped)
 		return
 	}

@@ -98,6 +98,7 @@ func (s *ingest) publishMessage(ctx context.Context, payload []byte) bool {
 	if !ok {
 		return false
 	}
+	s.c.srv.countJSON(j)
 	return s.send(ctx, s.c.srv.routeTo(s.principal, j.tenant, j.namespace, j.stream), j.key.Value, j.key.Set, j.block)
 }
 

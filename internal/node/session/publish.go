@@ -92,21 +92,33 @@ func (s *control) owe(requestID uint64, json bool) *pendingAck {
 // publishAcked hands an acked batch to the core. The core settles it at once
 // when the shard's lane is free, and later otherwise.
 func (s *control) publishAcked(ctx context.Context, sh *stream.Shard, batch broker.Batch, requestID uint64, json bool) verdict {
+	m := s.c.srv.metrics.Publish
+	now := s.c.srv.clock.Now()
 	p := s.owe(requestID, json)
 	if p == nil {
 		return finish
 	}
 	if s.ackOnCommit() {
 		if err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Wait, p); err != nil {
+			m.Error.Inc()
 			p.Complete(broker.Result{Err: err})
 			return goOn
 		}
-		s.acks.left(p, s.c.srv.clock.Now())
+		m.OK.Inc()
+		m.Bytes.Add(float64(batch.PayloadBytes))
+		s.acks.left(p, now)
 		return goOn
 	}
 	// In memory, acceptance is what the ack promises (design decision 6).
 	err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Fail, nil)
+	if err != nil {
+		m.Error.Inc()
+	} else {
+		m.Accepted.Inc()
+		m.Bytes.Add(float64(batch.PayloadBytes))
+	}
 	p.Complete(broker.Result{Err: err})
+	m.Latency.Observe(s.c.srv.clock.Now().Sub(now))
 	return goOn
 }
 
@@ -123,8 +135,12 @@ func publishUnacked(ctx context.Context, c *connection, id *identity, sh *stream
 	if c.srv.cfg.IngressWait {
 		policy = broker.Backpressure
 	}
+	m := c.srv.metrics.Publish
 	if err := c.srv.broker.Publish(ctx, sh, id.publish, batch, policy, nil); err != nil {
-		c.srv.metrics.Publish.Dropped.Inc()
+		m.Dropped.Inc()
+	} else {
+		m.Accepted.Inc()
+		m.Bytes.Add(float64(batch.PayloadBytes))
 	}
 	return goOn
 }
@@ -153,6 +169,7 @@ func jsonPublishOf(m wire.Message) (jsonPublish, bool) {
 // publishJSON serves the JSON forms. A refused permission ends the stream; an
 // unknown stream or a full queue does not (wire 8.1, 19).
 func (s *control) publishJSON(ctx context.Context, j jsonPublish) verdict {
+	s.c.srv.countJSON(j)
 	acked := j.ack != wire.AckNone
 	if acked && !j.requestID.Set {
 		s.refuse(invalidRequest("missing request_id for acked " + j.name))
@@ -187,4 +204,14 @@ func (s *control) refuseJSON(j jsonPublish, acked bool, r *refusal) verdict {
 		return finish
 	}
 	return goOn
+}
+
+// countJSON counts publishes in the slower encoding, so that an operator sees
+// who could be faster.
+func (s *Server) countJSON(j jsonPublish) {
+	if j.name == "publish" {
+		s.metrics.Publish.JSON.Inc()
+	} else {
+		s.metrics.Publish.JSONBatch.Inc()
+	}
 }

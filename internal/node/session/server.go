@@ -104,22 +104,5 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) {
 	c.serve(ctx)
 }
 
-// Connections is the number of connections being served.
-func (s *Server) Connections() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
-
-// ForEachConn calls f with every open connection, for statistics.
-func (s *Server) ForEachConn(f func(transport.Conn)) {
-	s.mu.Lock()
-	conns := make([]*connection, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, c)
-	}
-	s.mu.Unlock()
-	for _, c := range conns {
-		f(c.conn)
-	}
-}
+// Inflight is the number of requests and deliveries in progress.
+func (s *Server) Inflight() int64 { return s.inflight.Load() }

@@ -1,0 +1,104 @@
+package felix
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/felixlog/felix/bench/internal/measure"
+	"github.com/felixlog/felix/felixtest"
+)
+
+func node(t *testing.T, opts ...felixtest.Option) (context.Context, Target) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	n := felixtest.Start(t, opts...)
+	return ctx, Target{Addr: n.Addr(), CAFile: n.CAFile(), Tenant: n.Tenant(), Token: n.Token()}
+}
+
+func brief() measure.Phases {
+	return measure.Phases{Warmup: 20 * time.Millisecond, Measure: 100 * time.Millisecond}
+}
+
+func TestAckedCountsAnswers(t *testing.T) {
+	ctx, target := node(t)
+	r, err := Acked(ctx, AckedSpec{Target: target, Phases: brief(), Batch: 8, RecordBytes: 100, Window: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Records == 0 || r.Records%8 != 0 || r.Bytes != 100*r.Records || r.Lost != 0 || r.Window != 64<<10 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestLoneTimesEveryRecord(t *testing.T) {
+	ctx, target := node(t)
+	r, err := Lone(ctx, LoneSpec{Target: target, Phases: brief(), RecordBytes: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Records == 0 || r.P50 <= 0 || r.P99 < r.P50 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestFanoutCountsEveryDelivery(t *testing.T) {
+	for _, conns := range []int{1, 2, 3} {
+		ctx, target := node(t, felixtest.WithSetting("subscriber-queue-policy", "block"))
+		r, err := Fanout(ctx, FanoutSpec{
+			Target: target, Phases: brief(), Subscribers: 3, Conns: conns, Batch: 16, RecordBytes: 64,
+			MaxLag: 1024, Window: 64 << 10,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Records == 0 || r.Bytes != 64*r.Records || r.Lost != 0 || r.Repeated != 0 {
+			t.Errorf("%d connections: %+v", conns, r)
+		}
+	}
+}
+
+func TestCacheAnswersGetsAndPuts(t *testing.T) {
+	ctx, target := node(t)
+	for _, put := range []bool{false, true} {
+		for _, size := range []int{0, 256} {
+			r, err := Cache(ctx, CacheSpec{Target: target, Phases: brief(), InFlight: 8, Put: put, Value: size, Keys: 50})
+			if err != nil {
+				t.Fatalf("put %v, %d bytes: %v", put, size, err)
+			}
+			if r.Records == 0 || r.Bytes != uint64(size)*r.Records || r.P99 < r.P50 {
+				t.Errorf("put %v, %d bytes: %+v", put, size, r)
+			}
+		}
+	}
+}
+
+func TestStallReportsMemoryBesideItsBound(t *testing.T) {
+	ctx, target := node(t)
+	spec := StallSpec{
+		Target: target, Phases: brief(), Subscribers: 2, Batch: 16, RecordBytes: 1024, Window: 256 << 10,
+		PID: os.Getpid(), Allowed: 1,
+	}
+	r, err := Stall(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.RSS == 0 || r.RSSBound == 0 || r.Invalid() != "" || r.Notes["memory"] == "" {
+		t.Errorf("result %+v, invalid %q", r, r.Invalid())
+	}
+	spec.Allowed = 1 << 50
+	if _, err := Stall(ctx, spec); err == nil || !strings.Contains(err.Error(), "longer run") {
+		t.Errorf("a run that publishes less than the bound: err = %v", err)
+	}
+}
+
+func TestARefusedTokenEndsTheRun(t *testing.T) {
+	ctx, target := node(t)
+	target.Token = "not a token"
+	if _, err := Lone(ctx, LoneSpec{Target: target, Phases: brief(), RecordBytes: 1}); err == nil {
+		t.Error("the run passes")
+	}
+}

@@ -1,0 +1,97 @@
+package cache
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeClock is a clock that stands where it is put.
+type fakeClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newFakeClock() *fakeClock { return &fakeClock{now: time.UnixMilli(1_000_000)} }
+
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func newCache(cfg Config) (*Cache, *fakeClock) {
+	clock := newFakeClock()
+	return NewStore(cfg, clock).NewCache(Name{"t", "n", "c"}, Options{}), clock
+}
+
+func mustPut(t testing.TB, c *Cache, key, value string, ttl TTL) uint64 {
+	t.Helper()
+	v, err := c.Put([]byte(key), []byte(value), ttl)
+	if err != nil {
+		t.Fatalf("put %q: %v", key, err)
+	}
+	return v
+}
+
+// get reads a key as "value" or "-" for none.
+func get(t testing.TB, c *Cache, key string) string {
+	t.Helper()
+	item, ok, err := c.Get([]byte(key))
+	if err != nil {
+		t.Fatalf("get %q: %v", key, err)
+	}
+	if !ok {
+		return "-"
+	}
+	if item.Value == nil {
+		t.Fatalf("get %q: a value that is nil", key)
+	}
+	return fmt.Sprintf("%q", item.Value)
+}
+
+// check proves the bookkeeping of a store that nobody uses at the moment:
+// totals are sums over the entries, and each entry is where it says.
+func check(t interface{ Fatalf(string, ...any) }, s *Store) {
+	var entries, bytes int64
+	for i := range s.shards {
+		sh := &s.shards[i]
+		if len(sh.index) != len(sh.entries) {
+			t.Fatalf("shard %d: %d keys, %d entries", i, len(sh.index), len(sh.entries))
+		}
+		timed := 0
+		for slot, e := range sh.entries {
+			if e.slot != slot || sh.index[e.name] != e || s.shardOf(e.name.cache, []byte(e.name.key)) != sh {
+				t.Fatalf("shard %d: entry %v is misplaced", i, e.name)
+			}
+			if (e.deadline != 0) != (e.order >= 0) || e.order >= 0 && sh.expiry[e.order] != e {
+				t.Fatalf("shard %d: entry %v with deadline %d is at %d of the expiry order", i, e.name, e.deadline, e.order)
+			}
+			if e.order >= 0 {
+				timed++
+				if e.deadline < sh.expiry[0].deadline || sh.earliest.Load() != sh.expiry[0].deadline {
+					t.Fatalf("shard %d: deadline %d before the earliest, %d", i, e.deadline, sh.earliest.Load())
+				}
+			}
+			entries++
+			bytes += int64(len(e.name.key)) + int64(len(e.value)) + EntryOverhead
+		}
+		if timed != len(sh.expiry) {
+			t.Fatalf("shard %d: %d entries with a deadline, %d in order", i, timed, len(sh.expiry))
+		}
+	}
+	st := s.Stats()
+	if st.Entries != entries || st.Bytes != bytes {
+		t.Fatalf("counted %d entries and %d bytes, there are %d and %d", st.Entries, st.Bytes, entries, bytes)
+	}
+	if st.Entries > s.cfg.MaxEntries || st.Bytes > s.cfg.MaxBytes {
+		t.Fatalf("%d entries of %d, %d bytes of %d", st.Entries, s.cfg.MaxEntries, st.Bytes, s.cfg.MaxBytes)
+	}
+}

@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/felixlog/felix/wire"
+)
+
+// A cacheOp is a kind of cache request.
+type cacheOp uint8
+
+const (
+	opGet cacheOp = iota
+	opGetVersioned
+	opPut
+	opDelete
+	opPutIf
+	opDeleteIf
+)
+
+func (o cacheOp) String() string {
+	switch o {
+	case opGet, opGetVersioned:
+		return "cache get"
+	case opPut:
+		return "cache put"
+	case opDelete:
+		return "cache delete"
+	case opPutIf:
+		return "cache put if"
+	default:
+		return "cache delete if"
+	}
+}
+
+// reads says that the request changes nothing, so that it may be sent again
+// whatever became of it.
+func (o cacheOp) reads() bool { return o == opGet || o == opGetVersioned }
+
+// supported is an error unless the broker serves the request (wire 5.2).
+func (o cacheOp) supported(caps *capabilities, addr string) error {
+	switch o {
+	case opDelete:
+		return caps.require(wire.FeatureCacheDelete, "CACHE_DELETE", addr)
+	case opPutIf, opDeleteIf, opGetVersioned:
+		return caps.require(wire.FeatureCacheConditional, "CACHE_CONDITIONAL", addr)
+	default:
+		return nil
+	}
+}
+
+// A cacheCall is one cache request on its way. It belongs to its caller
+// before and after the stream has it, and to the stream in between; one that
+// its caller abandoned stays with the stream.
+type cacheCall struct {
+	op    cacheOp
+	id    uint64
+	key   []byte
+	frame []byte
+	ready chan struct{} // one token: the stream has let go of it
+
+	// Messages to encode from, so that a call does not allocate them.
+	get wire.CacheGet
+	put wire.CachePut
+
+	// Guarded by the stream's mutex.
+	number    uint64 // of its frame on the stream, from 1
+	abandoned bool
+	answered  bool
+
+	value      []byte // appended to what the caller gave
+	ok         bool
+	version    uint64
+	hasVersion bool
+	err        error
+}
+
+// callPool lends cache calls.
+type callPool struct{ pool sync.Pool }
+
+func (p *callPool) get() *cacheCall {
+	if c, ok := p.pool.Get().(*cacheCall); ok {
+		return c
+	}
+	return &cacheCall{ready: make(chan struct{}, 1)}
+}
+
+// maxKeptCall is the largest frame buffer that a pooled call keeps.
+const maxKeptCall = 64 << 10
+
+func (p *callPool) put(c *cacheCall) {
+	key, frame := c.key[:0], c.frame[:0]
+	if cap(frame) > maxKeptCall {
+		frame = nil
+	}
+	*c = cacheCall{ready: c.ready, key: key, frame: frame}
+	p.pool.Put(c)
+}
+
+// do sends a call and waits for its answer, trying again as its failure
+// allows. On success the call is the caller's, to be read and put back; on
+// an error it is gone.
+func (c *Client) do(ctx context.Context, call *cacheCall) error {
+	const maxReauths = 2
+	reauths := 0
+	err := c.retry(ctx, call.op.reads(), func(ctx context.Context) error {
+		for {
+			refusedHere, err := c.attemptCache(ctx, call)
+			if refusedHere && errors.Is(err, ErrUnauthenticated) && c.cfg.renewable && reauths < maxReauths {
+				reauths++ // the token expired: the next stream asks for another
+				continue
+			}
+			return err
+		}
+	})
+	if err != nil && !call.abandoned {
+		c.calls.put(call)
+	}
+	return err
+}
+
+// attemptCache sends a call once. refusedHere says that the error is the
+// broker's answer to this very request.
+func (c *Client) attemptCache(ctx context.Context, call *cacheCall) (refusedHere bool, err error) {
+	for {
+		s, err := c.cacheStream(ctx)
+		if err != nil {
+			return false, err
+		}
+		if err := call.op.supported(s.sess.caps, s.b.addr); err != nil {
+			return false, err
+		}
+		switch err := s.do(ctx, call); {
+		case err == nil:
+			return call.answered, call.err
+		case !errors.Is(err, errStreamGone):
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,153 @@
+"""Failures: the class, code and retry class a caller branches on."""
+
+import felix
+
+from kit import NAMESPACE, NODE, TENANT, ask, connect, equal, expect, fresh, main, scenario, take
+
+
+def stream(shards=1):
+    name = fresh()
+    ask("create_stream", name=name, shards=shards)
+    return name
+
+
+def cache():
+    name = fresh("c")
+    ask("create_cache", name=name)
+    return name
+
+
+@scenario("error.unknown_stream_is_typed")
+def unknown_stream():
+    name, good = fresh("nowhere"), stream()
+    with connect() as client:
+        expect(felix.NotFoundError, lambda: client.publish(TENANT, NAMESPACE, name, b"x"), "not_found", "retry_after")
+        expect(
+            felix.NotFoundError,
+            lambda: client.publish(TENANT, NAMESPACE, name, b"x", key=b"k"),
+            "not_found",
+            "retry_after",
+        )
+        error = expect(felix.NotFoundError, lambda: client.subscribe(TENANT, NAMESPACE, name), "not_found")
+        equal(client.stream_shards(TENANT, NAMESPACE, name), 0, "shards of an unknown stream")
+        expect(felix.FelixError, lambda: client.subscribe_sharded(TENANT, NAMESPACE, name))
+        # The refusals cost the client nothing it needs.
+        client.publish(TENANT, NAMESPACE, good, b"x")
+    return str(error)
+
+
+@scenario("error.unknown_stream_without_ack_is_silent")
+def unknown_stream_unacked():
+    good = stream()
+    with connect() as client, client.subscribe(TENANT, NAMESPACE, good) as events:
+        for _ in range(3):
+            equal(client.publish(TENANT, NAMESPACE, fresh("nowhere"), b"x", ack="none"), None)
+        client.publish(TENANT, NAMESPACE, good, b"still here")
+        equal(take(events, 1)[0].payload, b"still here")
+
+
+@scenario("error.unknown_cache_is_typed")
+def unknown_cache():
+    name, good = fresh("nowhere"), cache()
+    with connect() as client:
+        for call in (
+            lambda: client.cache_put(TENANT, NAMESPACE, name, "k", b"v"),
+            lambda: client.cache_get(TENANT, NAMESPACE, name, "k"),
+            lambda: client.cache_delete(TENANT, NAMESPACE, name, "k"),
+        ):
+            expect(felix.NotFoundError, call, "not_found", "retry_after")
+        client.cache_put(TENANT, NAMESPACE, good, "k", b"v")
+        equal(client.cache_get(TENANT, NAMESPACE, good, "k"), b"v")
+
+
+@scenario("error.unauthorized_is_typed")
+def unauthorized():
+    s, c = stream(), cache()
+    with connect(token=NODE["tokens"]["read_only"]) as client:
+        for call in (
+            lambda: client.publish(TENANT, NAMESPACE, s, b"x"),
+            lambda: client.publish(TENANT, NAMESPACE, s, b"x", key=b"k"),
+            lambda: client.publish(TENANT, NAMESPACE, s, b"x", at_least_once=True),
+            lambda: client.cache_put(TENANT, NAMESPACE, c, "k", b"v"),
+            lambda: client.cache_delete(TENANT, NAMESPACE, c, "k"),
+        ):
+            error = expect(felix.AuthError, call, "forbidden", "fatal")
+            assert "forbidden" in str(error).lower(), f"no word of the refusal: {error}"
+        with client.subscribe(TENANT, NAMESPACE, s):
+            pass
+        equal(client.cache_get(TENANT, NAMESPACE, c, "k"), None)
+    with connect(token=NODE["tokens"]["write_only"]) as client:
+        expect(felix.AuthError, lambda: client.subscribe(TENANT, NAMESPACE, s), "forbidden", "fatal")
+        expect(felix.AuthError, lambda: client.cache_get(TENANT, NAMESPACE, c, "k"), "forbidden", "fatal")
+        client.publish(TENANT, NAMESPACE, s, b"x")
+        client.cache_put(TENANT, NAMESPACE, c, "k", b"v")
+
+
+@scenario("error.foreign_tenant_is_typed")
+def foreign_tenant():
+    s = stream()
+    with connect() as client:
+        expect(felix.AuthError, lambda: client.publish("t2", NAMESPACE, s, b"x"), "forbidden", "fatal")
+        expect(felix.AuthError, lambda: client.subscribe("t2", NAMESPACE, s), "forbidden", "fatal")
+        expect(felix.AuthError, lambda: client.cache_get("t2", NAMESPACE, "c", "k"), "forbidden", "fatal")
+        client.publish(TENANT, NAMESPACE, s, b"x")
+
+
+@scenario("error.bad_token_is_typed")
+def bad_token():
+    for token in ("", "garbage", NODE["token"][:-4] + "AAAA", NODE["tokens"]["expired"]):
+        expect(felix.AuthError, lambda: connect(token=token), "unauthenticated", "fatal")
+    expect(
+        felix.AuthError,
+        lambda: felix.Client(NODE["addr"], tenant_id="t2", token=NODE["token"], ca_file=NODE["ca"]),
+        "unauthenticated",
+    )
+
+
+@scenario("error.bad_offset_is_typed")
+def bad_offset():
+    s = stream()
+    with connect() as client:
+        client.publish(TENANT, NAMESPACE, s, b"x")
+        with client.subscribe(TENANT, NAMESPACE, s, start="earliest") as events:
+            offset = take(events, 1)[0].offset
+        future = expect(felix.CursorError, lambda: client.subscribe(TENANT, NAMESPACE, s, start=offset + 2))
+        assert str(offset + 1) in str(future), f"the tail {offset + 1} is not named: {future}"
+        expect(felix.CursorError, lambda: client.subscribe(TENANT, NAMESPACE, s, start=2**63))
+        if offset > 0:
+            old = expect(felix.CursorError, lambda: client.subscribe(TENANT, NAMESPACE, s, start=0))
+            assert str(offset) in str(old), f"the oldest offset {offset} is not named: {old}"
+            return f"{future} / {old}"
+    return str(future)
+
+
+@scenario("error.too_old_offset_is_typed")
+def too_old():
+    s = stream()
+    with connect() as client:
+        with client.subscribe(TENANT, NAMESPACE, s) as events:
+            client.publish(TENANT, NAMESPACE, s, b"first")
+            first = take(events, 1)[0].offset
+        # More than an in-memory stream keeps for replay.
+        for _ in range(NODE["ring"] + 8):
+            client.publish(TENANT, NAMESPACE, s, b"x", ack="none")
+        client.publish(TENANT, NAMESPACE, s, b"last")
+        error = expect(felix.CursorError, lambda: client.subscribe(TENANT, NAMESPACE, s, start=first))
+        with client.subscribe(TENANT, NAMESPACE, s, start="earliest") as events:
+            oldest = take(events, 1)[0].offset
+    assert str(oldest) in str(error), f"the oldest offset {oldest} is not named: {error}"
+    assert oldest > first, f"oldest {oldest}, first {first}"
+    return str(error)
+
+
+@scenario("error.bad_names_are_refused")
+def bad_names():
+    good = stream()
+    with connect() as client:
+        for name in ("a/b", "a b", "..", "x" * 254):
+            error = expect(felix.FelixError, lambda: client.publish(TENANT, NAMESPACE, name, b"x"), "invalid_request", "fatal")
+        client.publish(TENANT, NAMESPACE, good, b"x")
+    return str(error)
+
+
+main()

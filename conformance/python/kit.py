@@ -1,0 +1,141 @@
+"""What the scenario scripts share.
+
+A script is started with one line of JSON on its standard input: how to reach
+the node. It prints one JSON line a scenario:
+
+    {"scenario": "pubsub.roundtrip", "ok": true, "detail": "..."}
+
+Where a scenario needs something done to the node, it prints {"ask": ...} and
+waits for a line of answer.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+import uuid
+
+import felix
+
+NODE = json.loads(sys.stdin.readline())
+TENANT = NODE["tenant"]
+NAMESPACE = NODE["namespace"]
+
+# No call of the client may take longer: it gives up on an answer after 30 s.
+LIMIT = 45.0
+
+_output = threading.Lock()
+_scenarios = []
+
+
+def say(message):
+    with _output:
+        print(json.dumps(message), flush=True)
+
+
+def ask(what, **arguments):
+    """Have the test do something to the node, and wait until it is done."""
+    say({"ask": what, **arguments})
+    answer = json.loads(sys.stdin.readline())
+    if not answer.get("done"):
+        raise RuntimeError(f"{what}: {answer}")
+
+
+def scenario(name):
+    """Registers a function as a scenario. What it returns goes into the detail."""
+
+    def register(function):
+        _scenarios.append((name, function))
+        return function
+
+    return register
+
+
+def fresh(kind="s"):
+    """A name no other scenario uses."""
+    return f"{kind}-{uuid.uuid4().hex[:12]}"
+
+
+def connect(token=None, **kwargs):
+    return felix.Client(
+        NODE["addr"],
+        tenant_id=TENANT,
+        token=NODE["token"] if token is None else token,
+        ca_file=NODE["ca"],
+        **kwargs,
+    )
+
+
+async def connect_async(**kwargs):
+    return await felix.AsyncClient.connect(
+        NODE["addr"], tenant_id=TENANT, token=NODE["token"], ca_file=NODE["ca"], **kwargs
+    )
+
+
+def take(subscription, count, timeout=20.0):
+    """The next count events. A subscription that ends or stays silent fails."""
+    events = []
+    deadline = time.monotonic() + timeout
+    while len(events) < count:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise AssertionError(f"{len(events)} of {count} events within {timeout} s")
+        event = subscription.next_event(timeout=left)
+        if event is not None:
+            events.append(event)
+        elif subscription.closed:
+            raise AssertionError(f"subscription ended after {len(events)} of {count} events")
+    return events
+
+
+def quiet(subscription, seconds=0.3):
+    """Checks that nothing more arrives."""
+    event = subscription.next_event(timeout=seconds)
+    assert event is None, f"unexpected event {event.payload[:40]!r} at {event.offset}"
+
+
+def expect(kind, call, code=None, retry=None):
+    """Runs call, which must raise that very class."""
+    try:
+        result = call()
+    except felix.FelixError as error:
+        assert type(error) is kind, f"{type(error).__name__} instead of {kind.__name__}: {error}"
+        assert code is None or error.code == code, f"code {error.code!r} instead of {code!r}: {error}"
+        assert retry is None or error.retry == retry, f"class {error.retry!r} instead of {retry!r}: {error}"
+        return error
+    raise AssertionError(f"{kind.__name__} expected, got {result!r}")
+
+
+def equal(got, want, what="value"):
+    assert got == want, f"{what}: got {got!r}, want {want!r}"
+
+
+def _run(name, function):
+    outcome = {}
+
+    def body():
+        try:
+            outcome["detail"] = function()
+            outcome["ok"] = True
+        except BaseException as error:  # a panic in the extension is no Exception
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            outcome["detail"] = f"{type(error).__name__}: {error} ({os.path.basename(at.filename)}:{at.lineno})"
+            outcome["ok"] = False
+
+    thread = threading.Thread(target=body, daemon=True)
+    thread.start()
+    thread.join(LIMIT)
+    if thread.is_alive():
+        outcome = {"ok": False, "detail": f"still running after {LIMIT} s"}
+    say({"scenario": name, "ok": outcome["ok"], "detail": str(outcome["detail"] or "")})
+
+
+def main():
+    for name, function in _scenarios:
+        _run(name, function)
+    # The extension's threads can abort an interpreter that winds down while
+    # they still run; everything is said, so leave without winding down.
+    sys.stdout.flush()
+    os._exit(0)
