@@ -201,7 +201,6 @@ func serve(t *testing.T, n *felixtest.Node, l line) {
 	}
 }
 
-
 // hourAhead is the machine's clock, an hour fast: a token good for a minute
 // has long expired by it.
 type hourAhead struct{}

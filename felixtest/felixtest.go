@@ -116,6 +116,7 @@ func (n *Node) start() {
 	if err := started.AddTenant(tenant, namespace); err != nil {
 		n.t.Fatalf("add tenant: %v", err)
 	}
+	started.Ready()
 	n.mu.Lock()
 	n.node, n.bind = started, started.ClientAddrs()[0]
 	n.mu.Unlock()
@@ -140,6 +141,9 @@ func (n *Node) Addr() string {
 	defer n.mu.Unlock()
 	return n.bind
 }
+
+// AdminURL is the base of the node's HTTP listener: /live, /ready, /metrics.
+func (n *Node) AdminURL() string { return "http://" + n.current().AdminAddr() }
 
 // Tenant is the tenant the node knows.
 func (n *Node) Tenant() string { return tenant }

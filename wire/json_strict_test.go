@@ -333,3 +333,25 @@ func TestPublishRefusedReasons(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
+
+// TestPlain puts every byte at every place of a long string: the eight-at-a-time
+// search must stop where a byte-at-a-time one does.
+func TestPlain(t *testing.T) {
+	for n := range 26 {
+		for at := range n + 1 {
+			for c := range 256 {
+				data := []byte(strings.Repeat("\x7f ", 13)[:n])
+				want, stop := n, byte(0)
+				if at < n {
+					data[at] = byte(c)
+					if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+						want, stop = at, byte(c)
+					}
+				}
+				if got, gotStop := plain(data, 0); got != want || gotStop != stop {
+					t.Fatalf("%q: stops at %d on %q, want %d on %q", data, got, gotStop, want, stop)
+				}
+			}
+		}
+	}
+}

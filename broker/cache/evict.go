@@ -1,7 +1,6 @@
 package cache
 
-// sampleSize is how many entries are compared for the least recently used. A
-// store of no more than that evicts in exact order.
+// sampleSize is how many entries are compared for the least recently used.
 const sampleSize = 8
 
 // expiredAtOnce bounds the expired entries removed under one lock.
@@ -38,35 +37,53 @@ func (s *Store) dropExpired() bool {
 	return false
 }
 
+// evict removes the least recently used of a sample: one entry from each of
+// some shards, so that no shard is emptied because it is small. Where there
+// are too few entries for that, all are compared.
 func (s *Store) evict(keep *entry) {
 	draw := mix(s.cfg.Seed + s.draws.Add(1))
-	var victim *entry
-	var home *shard
-	var used uint64
+	v := victim{keep: keep}
 	seen := 0
 	for i := range uint64(shardCount) {
-		sh := &s.shards[(draw+i)%shardCount]
-		sh.mu.Lock()
-		n := len(sh.entries)
-		for j := range min(sampleSize-seen, n) {
-			e := sh.entries[(int(draw>>32)+j)%n]
-			seen++
-			if e != keep && (victim == nil || e.used < used) {
-				victim, home, used = e, sh, e.used
-			}
-		}
-		sh.mu.Unlock()
-		if seen >= sampleSize {
+		seen += v.sample(&s.shards[(draw+i)%shardCount], draw>>32, 1)
+		if seen == sampleSize {
 			break
 		}
 	}
-	if victim == nil {
+	for i := 0; i < shardCount && seen < sampleSize; i++ {
+		v.sample(&s.shards[i], 0, sampleSize)
+	}
+	if v.entry == nil {
 		return
 	}
-	home.mu.Lock()
-	defer home.mu.Unlock()
-	if victim.slot >= 0 { // not gone meanwhile
-		s.drop(home, victim)
+	v.home.mu.Lock()
+	defer v.home.mu.Unlock()
+	if v.entry.slot >= 0 { // not gone meanwhile
+		s.drop(v.home, v.entry)
 		s.evictions.Add(1)
 	}
+}
+
+// A victim is the least recently used entry seen so far, other than keep.
+type victim struct {
+	keep  *entry
+	entry *entry
+	home  *shard
+	used  uint64
+}
+
+// sample looks at up to n entries of a shard, from a drawn one on, and says
+// how many there were.
+func (v *victim) sample(sh *shard, draw uint64, n int) int {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	there := len(sh.entries)
+	n = min(n, there)
+	for i := range n {
+		e := sh.entries[(int(draw)+i)%there]
+		if e != v.keep && (v.entry == nil || e.used < v.used) {
+			v.entry, v.home, v.used = e, sh, e.used
+		}
+	}
+	return n
 }

@@ -166,8 +166,8 @@ func TestAccountingUnderLoad(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					if st := s.Stats(); st.Bytes > s.cfg.MaxBytes || st.Entries > s.cfg.MaxEntries {
-						t.Errorf("%d bytes of %d, %d entries of %d", st.Bytes, s.cfg.MaxBytes, st.Entries, s.cfg.MaxEntries)
+					if b, n := s.bytes.Load(), s.entries.Load(); b > s.cfg.MaxBytes || n > s.cfg.MaxEntries {
+						t.Errorf("%d bytes of %d, %d entries of %d", b, s.cfg.MaxBytes, n, s.cfg.MaxEntries)
 					}
 				}
 			}()

@@ -21,7 +21,7 @@ def records(subscription, count):
     return got
 
 
-KEYS = [b"customer-%d" % n for n in range(40)]
+KEYS = [b"customer-%d" % n for n in range(80)]
 
 
 def publish_keys(client, name, round=0):

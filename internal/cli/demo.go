@@ -112,7 +112,7 @@ func (a *App) tellDemo(out io.Writer, r *demo.Report) error {
 		if err := printJSON(a.Stdout, r); err != nil {
 			return err
 		}
-	} else if err := printTable(out, []string{"READING", "SAW", "HOW FAST", ""}, demoRows(r)); err != nil {
+	} else if err := printTable(out, []string{"READING", "SAW", "HOW FAST", "RESULT"}, demoRows(r)); err != nil {
 		return err
 	}
 	if !r.OK {

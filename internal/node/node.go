@@ -20,6 +20,7 @@ import (
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/node/admin"
 	"github.com/felixlog/felix/internal/node/session"
 	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/transport/quic"
@@ -36,6 +37,8 @@ type Node struct {
 	metrics   *telemetry.Metrics
 	limiter   *quic.ConnLimiter
 	listeners []*quic.Listener
+	readiness *admin.Readiness
+	http      *admin.Server
 
 	cancel    context.CancelFunc // ends what Shutdown has not ended
 	accepting sync.WaitGroup
@@ -59,7 +62,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{cfg: o.Config, log: o.Logger, done: make(chan struct{})}
 	n.metrics = telemetry.New(telemetry.Options{TenantMax: o.Config.Tenants.MetricsMax, Version: o.Version})
 	n.core = broker.New(coreConfig(o.Config, n.reportPanic), o.Clock)
-	if err := n.listen(&o); err != nil {
+	n.readiness = admin.NewReadiness(n.metrics.Process.Ready)
+	if err := n.open(&o); err != nil {
 		n.closeAll()
 		return nil, err
 	}
@@ -78,6 +82,28 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	}
 	return n, nil
 }
+
+// open binds the HTTP listener, which tells that the node is starting, and
+// then the client listeners.
+func (n *Node) open(o *Options) error {
+	if o.Config.Listen.MetricsBind != "" {
+		s, err := admin.Listen(admin.Options{
+			Addr: o.Config.Listen.MetricsBind, Readiness: n.readiness, Gatherer: n.metrics.Registry(),
+			PProf: o.Config.Listen.PProf, Logger: n.log,
+		})
+		if err != nil {
+			return err
+		}
+		n.http = s
+	}
+	return n.listen(o)
+}
+
+// Ready says that the catalog is applied: /ready answers 200 from now on.
+func (n *Node) Ready() { n.readiness.Reach(admin.Serving) }
+
+// AdminAddr is the address of the HTTP listener.
+func (n *Node) AdminAddr() string { return n.http.Addr().String() }
 
 func (n *Node) reportPanic(value any, stack []byte) {
 	n.log.Error("publish executor panicked", "error", fmt.Sprint(value), "stack", string(stack))
@@ -248,6 +274,8 @@ func (n *Node) Shutdown(ctx context.Context) error {
 
 func (n *Node) shutdown(ctx context.Context) error {
 	start := time.Now()
+	n.readiness.Reach(admin.Draining)
+	n.preDrain(ctx)
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Shutdown.Drain)
 	defer cancel()
 	for _, l := range n.listeners {
@@ -277,7 +305,16 @@ func (n *Node) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// closeAll ends whatever is open.
+// preDrain goes on serving for a while after /ready says that the node is
+// leaving, so that a load balancer notices before clients do.
+func (n *Node) preDrain(ctx context.Context) {
+	select {
+	case <-time.After(n.cfg.Shutdown.PreDrain):
+	case <-ctx.Done():
+	}
+}
+
+// closeAll ends whatever is open, the HTTP listener last.
 func (n *Node) closeAll() {
 	if n.cancel != nil {
 		n.cancel()
@@ -288,7 +325,17 @@ func (n *Node) closeAll() {
 		}
 	}
 	n.core.Close()
+	if n.http != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+		defer cancel()
+		if err := n.http.Shutdown(ctx); err != nil {
+			n.log.Warn("close HTTP listener", "error", err)
+		}
+	}
 }
+
+// adminGrace is how long a scrape in progress may take at the very end.
+const adminGrace = time.Second
 
 // randomSeed is the one place the node takes randomness for its core.
 func randomSeed() uint64 {

@@ -1,11 +1,13 @@
 package quic
 
 import (
+	"context"
 	"errors"
 	"io"
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/felixlog/felix/transport"
 )
@@ -99,14 +101,21 @@ func endStream(s transport.Stream, i int) error {
 		}
 	default: // STOP_SENDING
 		s.CancelRead(2)
-		// The peer's echo fails as soon as it hears of it.
-		for {
+		// The peer learns of it by its next write, and then ends its own
+		// interest.
+		for s.Context().Err() == nil {
 			if _, err := s.Write([]byte("0123456789")); err != nil {
-				if !errors.As(err, &reset) || !reset.Remote {
-					return err
-				}
-				return nil
+				break
 			}
+			select {
+			case <-s.Context().Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+		<-s.Context().Done()
+		s.CancelWrite(2)
+		if cause := context.Cause(s.Context()); !errors.As(cause, &reset) || !reset.Remote {
+			return errors.Join(errors.New("want the peer to stop"), cause)
 		}
 	}
 	return nil

@@ -65,6 +65,8 @@ func (s *sendStream) CancelWrite(code uint64) { s.s.CancelWrite(quicgo.StreamErr
 
 func (s *sendStream) SetWriteDeadline(t time.Time) error { return s.s.SetWriteDeadline(t) }
 
+// Context may end a moment after a write has failed already: it follows the
+// carrier's, to name the cause in transport's terms.
 func (s *sendStream) Context() context.Context {
 	s.once.Do(func() {
 		ctx, cancel := context.WithCancelCause(context.Background())

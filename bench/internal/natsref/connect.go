@@ -2,6 +2,7 @@ package natsref
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -22,11 +23,7 @@ func (t Target) connect(fail context.CancelCauseFunc) (*nats.Conn, error) {
 	opts := []nats.Option{
 		nats.NoReconnect(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fail(fmt.Errorf("nats: %w", err)) }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil {
-				fail(fmt.Errorf("nats: disconnected: %w", err))
-			}
-		}),
+		nats.ClosedHandler(func(nc *nats.Conn) { fail(errors.Join(errors.New("nats: connection closed"), nc.LastError())) }),
 	}
 	if t.TLS {
 		cfg, err := t.Files.Client()

@@ -1,17 +1,68 @@
-// Package catalog is the list of what a node serves, read from a file.
+// Package catalog reads what a node serves from a YAML file: tenants with
+// their keys, namespaces, streams and caches. A [Watcher] applies the file to
+// the node and, while the node runs, every later version of it.
+//
+// The file is strict: an unknown key, a name twice, a bad name or key is an
+// error with file and line, and a file with an error changes nothing.
+// testdata/example.yaml shows everything a catalog may hold.
 package catalog
 
-// Stream is one stream of the catalog.
-type Stream struct {
-	Name        string
-	Shards      uint32
-	Routing     string // "modulo" or "jump_hash"
-	Durable     bool
-	QueuePolicy string // empty for the broker's
+import "github.com/felixlog/felix/internal/auth"
+
+// A Catalog is the content of a file; everything in it is sorted by name.
+type Catalog struct {
+	Tenants []Tenant
 }
 
-// Cache is one cache of the catalog.
+// A Tenant owns namespaces and signs the tokens of its clients.
+type Tenant struct {
+	Name       string
+	Keys       []auth.Key // current first, as in the file
+	Namespaces []Namespace
+}
+
+// A Namespace groups streams and caches.
+type Namespace struct {
+	Name    string
+	Streams []Stream
+	Caches  []Cache
+}
+
+// A Stream is one stream and its settings, all of them fixed once the stream
+// exists.
+type Stream struct {
+	Name        string
+	Shards      uint32      // 1 or more
+	Routing     Routing     // how keys find their shard
+	Durable     bool        // on disk
+	QueuePolicy QueuePolicy // of its subscribers' queues
+}
+
+// A Cache is one cache and its settings.
 type Cache struct {
 	Name   string
-	Shards uint32
+	Shards uint32 // 1 or more
 }
+
+// Routing is how a key finds its shard (wire 14).
+type Routing string
+
+// The routings.
+const (
+	Modulo   Routing = "modulo"
+	JumpHash Routing = "jump_hash"
+)
+
+// QueuePolicy is what a full subscriber queue does (broker 7.4); empty is the
+// broker's own setting.
+type QueuePolicy string
+
+// The queue policies.
+const (
+	DropNew QueuePolicy = "drop_new"
+	DropOld QueuePolicy = "drop_old"
+	Block   QueuePolicy = "block"
+)
+
+// MaxShards bounds the shards of a stream or cache.
+const MaxShards = 1024

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -274,4 +276,36 @@ func (c *handClock) advance(d time.Duration) {
 	for _, f := range due {
 		f()
 	}
+}
+
+// waitFor polls until cond holds.
+func waitFor(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !cond(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %s in vain", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// metric reads one unlabelled series off the node's metrics page.
+func metric(t *testing.T, n *felixtest.Node, name string) string {
+	t.Helper()
+	res, err := http.Get(n.AdminURL() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(page)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return ""
 }
