@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -189,6 +191,8 @@ func (b *broker) dial(ctx context.Context, windows windowSizes) (*conn, error) {
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, ctxError("connect", ctx, RetryNow)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return nil, lost("connect", addr, RetryNever, err)
 	default:
 		return nil, lost("connect", addr, RetryNow, b.c.cause(err))
 	}

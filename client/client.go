@@ -199,8 +199,9 @@ func (c *Client) broker(ctx context.Context) (*broker, error) {
 		return b, nil
 	}
 	var (
-		errs  []error
-		tried []string
+		errs      []error
+		tried     []string
+		permanent = true
 	)
 	for _, b := range c.endpoints.candidates(time.Now()) {
 		_, caps, err := b.connect(ctx)
@@ -209,13 +210,14 @@ func (c *Client) broker(ctx context.Context) (*broker, error) {
 			c.discover(ctx, b, caps)
 			return b, nil
 		}
-		if ctx.Err() != nil || c.ctx.Err() != nil || !IsRetryable(err) {
+		if ctx.Err() != nil || c.ctx.Err() != nil || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrForbidden) {
 			return nil, c.closedOr(err)
 		}
 		c.endpoints.failed(b, time.Now())
 		errs, tried = append(errs, err), append(tried, b.addr)
+		permanent = permanent && !IsRetryable(err)
 	}
-	return nil, &UnreachableError{Endpoints: tried, Err: errors.Join(errs...)}
+	return nil, &UnreachableError{Endpoints: tried, Err: errors.Join(errs...), permanent: permanent}
 }
 
 // closedOr is ErrClosed once the client is closed, else err.

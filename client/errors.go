@@ -196,11 +196,11 @@ var (
 // help". An outcome that is unknown is not retryable in this sense.
 func IsRetryable(err error) bool {
 	var e *Error
-	if errors.As(err, &e) {
+	if errors.As(err, &e) && !errors.As(err, new(*UnreachableError)) {
 		return e.Retryable()
 	}
 	var u *UnreachableError
-	return errors.As(err, &u)
+	return errors.As(err, &u) && !u.permanent
 }
 
 // IsOutcomeUnknown says that the failed request may have been applied.
@@ -229,6 +229,8 @@ type UnreachableError struct {
 	Endpoints []string
 	// Err holds the reasons.
 	Err error
+
+	permanent bool // no reason is one that passes
 }
 
 func (e *UnreachableError) Error() string {

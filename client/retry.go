@@ -62,7 +62,7 @@ func (c *Client) again(err error, attempt int, repeatable bool, since time.Durat
 	)
 	switch {
 	case errors.As(err, &unreachable):
-		return wait, true
+		return wait, !unreachable.permanent
 	case !errors.As(err, &e), isContext(err):
 		return 0, false
 	case e.Code == CodeNotFound && since > notFoundFor:

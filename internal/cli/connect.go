@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -15,8 +16,12 @@ import (
 	"github.com/felixlog/felix/client"
 )
 
-// connectTimeout bounds how long a command tries to reach a broker.
-const connectTimeout = 10 * time.Second
+// How long a command tries to reach one broker, and all of them. A broker on
+// the other side of the world answers a handshake within a second.
+const (
+	dialTimeout    = 3 * time.Second
+	connectTimeout = 10 * time.Second
+)
 
 // A session is a client with what it was connected by.
 type session struct {
@@ -65,6 +70,7 @@ func (a *App) dial(ctx context.Context, by *resolved) (*client.Client, error) {
 	options := []client.Option{
 		client.WithEnvironment(a.tuning()),
 		client.WithTenant(by.Tenant),
+		client.WithDialTimeout(dialTimeout),
 		client.WithTokenProvider(func(context.Context) (string, error) { return readToken(&connection) }),
 	}
 	if by.Namespace != "" {
@@ -85,17 +91,19 @@ func (a *App) dial(ctx context.Context, by *resolved) (*client.Client, error) {
 	if by.ALPN {
 		options = append(options, client.WithALPN())
 	}
-	dialCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	patience := min(time.Duration(len(by.Brokers))*dialTimeout, connectTimeout)
+	dialCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := client.Dial(dialCtx, by.Brokers, options...)
 	if err == nil {
 		return c, nil
 	}
-	if ctx.Err() == nil && dialCtx.Err() != nil {
-		return nil, a.unreachable(err, by)
+	if isType[*client.UnreachableError](err) {
+		return nil, unreachable(err, by)
 	}
-	if _, ok := errors.AsType[*client.UnreachableError](err); ok {
-		return nil, a.unreachable(err, by)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no broker answered at %s within %s", strings.Join(by.Brokers, ", "), patience)
+		return nil, unreachable(err, by)
 	}
 	return nil, err
 }
@@ -114,22 +122,18 @@ func (a *App) tuning() []string {
 }
 
 // unreachable explains that no broker answered, and what to look at.
-func (a *App) unreachable(err error, by *resolved) error {
+func unreachable(err error, by *resolved) error {
 	out := &Error{Exit: ExitUnreachable, Err: err}
-	where := strings.Join(by.Brokers, ", ")
-	if errors.Is(err, context.DeadlineExceeded) {
-		where += " within " + connectTimeout.String()
-	}
 	switch {
 	case isCertificateError(err):
-		return out.hinting("the broker at %s is not vouched for by the trusted authorities: check --ca-file (%s) and --server-name (%s)",
-			where, orDefault(by.CAFile, "the system's"), orDefault(by.ServerName, "from the address"))
-	case by.ContextName == "dev":
-		return out.hinting("nothing answered at %s, which the context dev names: is \"felix dev\" running?", where)
+		return out.hinting("the broker is not vouched for by the trusted authorities: check --ca-file (%s) and --server-name (%s)",
+			orDefault(by.CAFile, "the system's"), orDefault(by.ServerName, "taken from the address"))
+	case by.ContextName == devContext:
+		return out.hinting("the context dev says it is there: is \"felix dev\" running?")
 	case by.ContextName != "":
-		return out.hinting("nothing answered at %s (context %s)", where, by.ContextName)
+		return out.hinting("the context %s says it is there", by.ContextName)
 	}
-	return out.hinting("nothing answered at %s; \"felix dev\" starts a broker on this machine", where)
+	return out.hinting("\"felix dev\" starts a broker on this machine")
 }
 
 // isCertificateError says that a broker was reached and not trusted.

@@ -37,7 +37,8 @@ shard. Records lost on the way, because this reader was too slow, are reported
 on standard error where offsets show the gap.
 
 --from earliest begins with the oldest record held. A stream held in memory
-keeps a bounded run of recent records and has no offsets to begin at.
+keeps a bounded run of recent records, and its offsets begin anew when the
+broker does.
 
 The formats: raw is the message alone; offsets puts SHARD:OFFSET and a tab
 before it ("-" where there is no offset); json is one object a line, with

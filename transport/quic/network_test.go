@@ -18,7 +18,7 @@ func TestIPv6(t *testing.T) {
 	e := newEndsOn(t, "[::1]:0", nil, nil)
 	client, server := e.connect(t)
 	near, far := openStream(t, client, server)
-	copyThrough(t, near, far, 4*mib)
+	copyThrough(t, near, far, mib)
 	if got := server.RemoteAddr().(*net.UDPAddr); !got.IP.Equal(net.IPv6loopback) {
 		t.Errorf("peer is %v", got)
 	}
@@ -75,9 +75,9 @@ func TestReceivePaths(t *testing.T) {
 			back := make(chan struct{})
 			go func() {
 				defer close(back)
-				copyThrough(t, far, near, 2*mib)
+				copyThrough(t, far, near, mib)
 			}()
-			copyThrough(t, near, far, 2*mib)
+			copyThrough(t, near, far, mib)
 			receive(t, back)
 			if plain && (client.Stats().GRO || server.Stats().GRO) {
 				t.Error("stats tell of GRO that is switched off")

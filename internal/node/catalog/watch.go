@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,11 +12,6 @@ import (
 
 // PollInterval is how often a catalog file is looked at.
 const PollInterval = 2 * time.Second
-
-// settled is how old a file's modification must be before an equal size and
-// time is believed to mean equal content: a file system's clock may be coarse,
-// and two writes can fall on one tick of it.
-const settled = 10 * time.Second
 
 // FileSystem is where a catalog and its key files are read.
 type FileSystem interface {
@@ -49,20 +43,9 @@ type Options struct {
 type Watcher struct {
 	o       Options
 	applied applied
-
-	files  []stamp // the catalog and its key files, as last looked at
-	judged digest  // what was last applied or refused
-	seen   digest  // what the last poll found
-}
-
-type digest [sha256.Size]byte
-
-// A stamp is what is known of one file.
-type stamp struct {
-	path    string
-	modTime time.Time
-	size    int64
-	content digest // of the bytes, or of the error that reading them gave
+	files   []stamp // the catalog and its key files, as last looked at
+	judged  digest  // of the files that were last applied or refused
+	seen    digest  // of the files at the last poll
 }
 
 // Open reads the catalog and applies it. Any error, in the file or from the
@@ -100,17 +83,43 @@ func (w *Watcher) Run(ctx context.Context, ticks <-chan time.Time) {
 func (w *Watcher) Poll() {
 	w.look()
 	found := combine(w.files)
-	before := w.seen
+	steady := found == w.seen
 	w.seen = found
-	if found == w.judged || found != before {
+	if found == w.judged || !steady {
 		return
 	}
+	looked := w.files
 	next, err := w.load()
-	now := combine(w.files)
-	if now != found && len(w.files) > 0 && w.files[0].content != before0(before, found, w.files[0].content) {
-		w.seen = now
+	w.seen = combine(w.files)
+	if altered(looked, w.files) {
+		return // written to between the look and the reading: wait for it to settle
+	}
+	w.judged = w.seen
+	w.judge(next, err)
+}
+
+// judge applies a new catalog or says why not.
+func (w *Watcher) judge(next *Catalog, err error) {
+	if err == nil {
+		err = w.applied.conflicts(next)
+	}
+	if err != nil {
+		w.o.Logger.Error("catalog refused, the one before stays in force", "file", w.o.File, "error", err)
 		return
 	}
-	w.judged, w.seen = now, now
-	w.judge(next, err)
+	c := w.applied.apply(next, w.o.Target)
+	for _, fault := range c.faults {
+		w.o.Logger.Error("catalog applied in part", "file", w.o.File, "error", fault)
+	}
+	w.o.Logger.Info("catalog applied", "file", w.o.File, "added", c.added, "removed", c.removed, "failed", len(c.faults))
+}
+
+// load reads and parses the catalog and remembers every file it read.
+func (w *Watcher) load() (*Catalog, error) {
+	w.files = nil
+	data, err := w.read(w.o.File)
+	if err != nil {
+		return nil, err
+	}
+	return parse(w.o.File, data, w.o.ValidateName, w.read)
 }
