@@ -214,7 +214,7 @@ func TestPublishRefusals(t *testing.T) {
 			s.ack(a)
 		}
 	})
-	c := dial(t, []string{p.addr()})
+	c := dial(t, []string{p.addr()}, WithPools(Pools{PublishStreams: 1}))
 	ctx := testContext(t)
 	cases := []struct {
 		stream string

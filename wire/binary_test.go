@@ -269,8 +269,8 @@ func TestPublishErrors(t *testing.T) {
 	unacked := Publish{Tenant: []byte("t"), Namespace: []byte("n"), Stream: []byte("\xff")}
 	f, payload := cut(t, unacked.Append(nil))
 	var got Publish
-	if err := ParsePublish(f, payload, &got); !errors.Is(err, ErrMalformedBody) || got.Acked {
-		t.Errorf("unacked: %v, acked %v", err, got.Acked)
+	if err := ParsePublish(f, payload, &got); !errors.Is(err, ErrMalformedBody) || got.Acked || got.Block != nil {
+		t.Errorf("unacked: %v, %+v", err, got)
 	}
 }
 
@@ -322,6 +322,21 @@ func TestAckTexts(t *testing.T) {
 	var got Ack
 	if err := ParseAck(f, payload, &got); err != nil || len(got.OwnerNode) != MaxShortBytes || got.OwnerAddr != "a:1" {
 		t.Errorf("owner of %d bytes: %v", len(got.OwnerNode), err)
+	}
+	// A code on a success, an offset on a failure, and a third status are malformed.
+	for _, row := range []struct {
+		f      Flags
+		status byte
+		rest   []byte
+	}{
+		{FlagPublishAck | FlagAckCode, 0, make([]byte, 3)},
+		{FlagPublishAck | FlagAckOffset, 1, make([]byte, 8)},
+		{FlagPublishAck, 2, nil},
+	} {
+		payload := slices.Concat([]byte{row.status}, make([]byte, 10), row.rest)
+		if err := ParseAck(row.f, payload, new(Ack)); !errors.Is(err, ErrMalformed) || errors.Is(err, ErrFlags) {
+			t.Errorf("%#04x, status %d: %v", uint16(row.f), row.status, err)
+		}
 	}
 	// Groups that cannot be on such an ack are left out.
 	if f := (&Ack{HasCode: true, HasDetail: true, HasOffset: true}).Flags(); f != FlagPublishAck|FlagAckOffset {

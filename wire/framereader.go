@@ -23,7 +23,6 @@ type FrameReader struct {
 	start, end int
 	filled     bool  // the last read left no room: the next may be larger
 	pending    error // came together with bytes; reported by the next Fill
-	broken     error // the stream cannot be cut any further
 }
 
 // NewFrameReader reads frames from r whose payload is at most maxPayload bytes.
@@ -110,9 +109,6 @@ func (r *FrameReader) Fill() error {
 // peek looks at the frame at the start of the buffer. The header is zero until
 // it is complete.
 func (r *FrameReader) peek() (h Header, whole bool, err error) {
-	if r.broken != nil {
-		return Header{}, false, r.broken
-	}
 	if r.end-r.start < HeaderSize {
 		return Header{}, false, nil
 	}
@@ -121,8 +117,7 @@ func (r *FrameReader) peek() (h Header, whole bool, err error) {
 		err = &TooLargeError{Declared: h.Length, Max: r.max}
 	}
 	if err != nil {
-		r.broken = err
-		return Header{}, false, err
+		return Header{}, false, err // and again at the next call: these bytes stay
 	}
 	return h, r.end-r.start-HeaderSize >= int(h.Length), nil
 }

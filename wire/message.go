@@ -57,8 +57,8 @@ func malformed(message, field string, p problem) error {
 	return &FieldError{Message: clip([]byte(message)), Field: field, Problem: string(p), kind: ErrMalformed}
 }
 
-// readType finds the message's type. When it is the first member the scanner
-// stands behind it, otherwise at the first member.
+// readType finds the message's type, which is valid until the next text. When it
+// is the first member the scanner stands behind it, otherwise at the first member.
 func readType(s *scanner) ([]byte, typeState, problem) {
 	if !s.accept('{') {
 		return nil, 0, badObject
@@ -88,10 +88,7 @@ func readType(s *scanner) ([]byte, typeState, problem) {
 			}
 			continue
 		}
-		typ, escaped, p := s.text()
-		if escaped {
-			typ = append([]byte(nil), typ...)
-		}
+		typ, _, p := s.text()
 		if p != "" || first {
 			return typ, typeRead, p
 		}

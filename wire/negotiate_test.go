@@ -134,6 +134,9 @@ func TestFailureShapes(t *testing.T) {
 		{KnownFlags, 0x0610},
 	} {
 		a := Offer{Flags: row.offered}.FailedAck(9, queueFull)
+		if a.HasCode != row.want.Has(FlagAckCode) || a.HasDetail != row.want.Has(FlagAckDetail) {
+			t.Errorf("offered %#04x: %+v", uint16(row.offered), a)
+		}
 		f, payload := cut(t, a.Append(nil))
 		var got Ack
 		if err := ParseAck(f, payload, &got); err != nil || f != row.want || !got.Failed || got.RequestID != 9 || got.Message != queueFull.Message {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/felixlog/felix/client"
 )
 
 // loopClosed is said in every result, see the package's comment.
@@ -110,6 +112,11 @@ func perSecond(n uint64, d time.Duration) float64 {
 	}
 	return float64(n) / d.Seconds()
 }
+
+// refused says that the broker turned a request away for want of room: the
+// answer an overloaded broker gives, which is counted and not an end of the
+// run.
+func refused(err error) bool { return errors.Is(err, client.ErrOverloaded) }
 
 // A bound is one limit on one parameter.
 type bound struct {

@@ -120,7 +120,7 @@ func (b Cache) phase(ctx context.Context, total uint64, request cacheRequest, pr
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := newStopwatch()
-	var taken, done, missing, refused, bytes atomic.Uint64
+	var taken, done, missing, turnedAway, bytes atomic.Uint64
 	var last latest
 	times := make([]*recorder, b.Concurrency)
 	var group sync.WaitGroup
@@ -146,8 +146,8 @@ func (b Cache) phase(ctx context.Context, total uint64, request cacheRequest, pr
 					if !found {
 						missing.Add(1)
 					}
-				case client.IsRetryable(err):
-					refused.Add(1)
+				case refused(err):
+					turnedAway.Add(1)
 				default:
 					cancel(err)
 					return
@@ -166,7 +166,7 @@ func (b Cache) phase(ctx context.Context, total uint64, request cacheRequest, pr
 	}
 	took := last.time()
 	return CachePhase{
-		Requests: done.Load(), Bytes: bytes.Load(), Missing: missing.Load(), Refused: refused.Load(),
+		Requests: done.Load(), Bytes: bytes.Load(), Missing: missing.Load(), Refused: turnedAway.Load(),
 		Seconds: took.Seconds(), Rate: perSecond(done.Load(), took), BytesPerSecond: perSecond(bytes.Load(), took),
 		LatencyUS: merged.quantiles(),
 	}, nil

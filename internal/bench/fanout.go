@@ -104,7 +104,6 @@ func (b Fanout) Run(ctx context.Context, dial Dialer, progress func(delivered ui
 		Fanout: b, publisher: clients[0].Publisher(b.Stream), clock: clock, run: run,
 		payloads: make([][]byte, b.Batch), room: make(chan struct{}, b.InFlight),
 	}
-	defer sender.publisher.Close()
 	for i := range sender.payloads {
 		sender.payloads[i] = noise(b.PayloadBytes)
 	}
@@ -196,7 +195,7 @@ func (s *fanoutSender) send(ctx context.Context, from, to uint64, behind func(se
 		}
 		at += n
 	}
-	if err := s.publisher.Flush(ctx); err != nil && !client.IsRetryable(err) {
+	if err := s.publisher.Flush(ctx); err != nil && !refused(err) {
 		return err
 	}
 	return nil
@@ -207,7 +206,7 @@ func (s *fanoutSender) answered(n uint64, err error) {
 	switch {
 	case err == nil:
 		s.acked.Add(n)
-	case client.IsRetryable(err):
+	case refused(err):
 		s.refused.Add(n)
 	default:
 		s.failed.CompareAndSwap(nil, &err)

@@ -133,7 +133,6 @@ func (r *ingestRun) phase(ctx context.Context) error {
 // publisher sends batches until the total is reached or the time is over.
 func (r *ingestRun) publisher(ctx context.Context, index int, times *recorder) error {
 	publisher := r.client.Publisher(r.Stream, client.WithAck(client.AckPerBatch))
-	defer publisher.Close()
 	payloads := make([][]byte, r.Batch)
 	payload := noise(r.PayloadBytes)
 	for i := range payloads {
@@ -171,7 +170,7 @@ func (r *ingestRun) publisher(ctx context.Context, index int, times *recorder) e
 	}
 	// A refusal was counted when it came; only an end of the connection or
 	// of ctx before the answers is new here.
-	if err := publisher.Flush(ctx); err != nil && !client.IsRetryable(err) {
+	if err := publisher.Flush(ctx); err != nil && !refused(err) {
 		return err
 	}
 	return nil
@@ -199,7 +198,7 @@ func (r *ingestRun) answered(n uint64, sent time.Duration, err error, times *rec
 		r.acked.Add(n)
 		times.record(now - sent)
 		r.progress(n)
-	case client.IsRetryable(err):
+	case refused(err):
 		r.refused.Add(n)
 		r.progress(n)
 	default:

@@ -54,7 +54,6 @@ func (b Latency) Run(ctx context.Context, dial Dialer, progress func(n uint64)) 
 	if err != nil {
 		return LatencyResult{}, err
 	}
-	defer publisher.Close()
 	reader, err := dial(ctx)
 	if err != nil {
 		return LatencyResult{}, err

@@ -106,7 +106,7 @@ rate of acknowledged messages and the latency of a batch.`,
 			return a.printLatencies([]string{"batch"}, []bench.Quantiles{r.BatchLatencyUS})
 		},
 	}
-	f.add(cmd, "messages", 100_000, 10_000)
+	f.add(cmd, "messages", 1_000_000, 50_000)
 	flags := cmd.Flags()
 	flags.IntVar(&b.Concurrency, "concurrency", 4, "`N` publishers")
 	flags.IntVar(&b.Batch, "batch", 64, "`N` messages a batch")
@@ -198,7 +198,7 @@ back here instead, so that nothing need be lost.`,
 			return a.printLatencies([]string{"delivery"}, []bench.Quantiles{r.DeliveryLatencyUS})
 		},
 	}
-	f.add(cmd, "messages", 5_000, 500)
+	f.add(cmd, "messages", 200_000, 10_000)
 	flags := cmd.Flags()
 	flags.IntVar(&b.Fanout, "fanout", 10, "`N` subscribers")
 	flags.IntVar(&b.Batch, "batch", 64, "`N` messages a batch")

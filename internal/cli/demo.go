@@ -82,7 +82,7 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 	}
 	show := demo.New(slices.Collect(examples.QuakeLines()), speed)
 	stop := func() {}
-	if a.StdoutTTY && !a.flags.json {
+	if a.StdoutTTY && !a.flags.json && a.Getenv("TERM") != "dumb" {
 		stop = a.showDemo(out, show)
 	}
 	report, err := show.Run(ctx, func(ctx context.Context) (*client.Client, error) { return server.Dial(ctx) })

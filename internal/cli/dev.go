@@ -217,6 +217,9 @@ func (a *App) explainDev(err error) error {
 		flag = "--http"
 	}
 	out := &Error{Exit: ExitOther, Err: taken}
+	if taken.Holder != nil && strings.HasPrefix(taken.Holder.Command, "felix dev") {
+		return out.hinting("use that one, stop it (kill %d), or let this one choose a free port: felix dev %s 0", taken.Holder.PID, flag)
+	}
 	if taken.Holder == nil {
 		return out.hinting("choose another port, or let it choose a free one: felix dev %s 0", flag)
 	}

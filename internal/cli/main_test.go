@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/felixlog/felix/examples"
 )
 
 func TestMain(m *testing.M) {
@@ -21,6 +23,10 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
+			env.Values[backgroundKey] = make(map[string]func() error)
+			if err := os.WriteFile(filepath.Join(env.WorkDir, "quakes.ndjson"), examples.Quakes(), 0o600); err != nil {
+				return err
+			}
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))

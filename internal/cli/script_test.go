@@ -2,14 +2,16 @@ package cli
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,9 +21,11 @@ import (
 // testscript itself.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits,
-		"start": start,
-		"mode":  mode,
+		"exits":  exits,
+		"start":  start,
+		"finish": finish,
+		"field":  field,
+		"mode":   mode,
 	}
 }
 
@@ -49,17 +53,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // startTime bounds how long a started command may take to say it is ready.
 const startTime = 20 * time.Second
 
+// backgroundKey is under what the started commands of a script are kept.
+const backgroundKey = "felix:started"
+
 // start runs a command in the background and waits for its first line, which
 // it puts into a file: start ready.json felix dev --json. The command is
-// interrupted at the end of the script and must then exit with 0.
+// interrupted by finish ready.json, or at the end of the script, and must then
+// exit with 0.
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: start FILE command [argument...]")
 	}
 	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Dir, cmd.Env = ts.Getenv("PWD"), scriptEnviron(ts)
-	var errs strings.Builder
-	cmd.Stderr = &errs
+	cmd.Dir, cmd.Env = ts.MkAbs("."), scriptEnviron(ts)
+	errs := &lockedBuffer{}
+	cmd.Stderr = errs
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -72,17 +80,6 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		first <- err
 	}()
-	ts.Defer(func() {
-		cmd.Process.Signal(syscall.SIGINT)
-		for {
-			if _, err := lines.ReadString('\n'); err != nil {
-				break
-			}
-		}
-		if err := cmd.Wait(); err != nil {
-			ts.Fatalf("%s, interrupted: %v\n%s", strings.Join(args[1:], " "), err, errs.String())
-		}
-	})
 	select {
 	case err = <-first:
 	case <-time.After(startTime):
@@ -90,7 +87,53 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if err != nil {
 		cmd.Process.Kill()
-		ts.Fatalf("start %s: %v\n%s", args[1], err, errs.String())
+		cmd.Wait()
+		ts.Fatalf("start %s: %v\n%s", args[1], err, errs)
+	}
+	finishOnce := sync.OnceValue(func() error {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, lines); err != nil {
+			return err
+		}
+		err := cmd.Wait()
+		ts.Logf("[%s]\n%s", strings.Join(args[1:], " "), errs)
+		return err
+	})
+	started := ts.Value(backgroundKey).(map[string]func() error)
+	started[args[0]] = finishOnce
+	ts.Defer(func() {
+		if err := finishOnce(); err != nil {
+			panic(fmt.Sprintf("%s, interrupted: %v\n%s", strings.Join(args[1:], " "), err, errs))
+		}
+	})
+}
+
+// finish interrupts a started command and waits for its end: finish FILE.
+func finish(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: finish FILE")
+	}
+	end := ts.Value(backgroundKey).(map[string]func() error)[args[0]]
+	if end == nil {
+		ts.Fatalf("nothing was started with %s", args[0])
+	}
+	ts.Check(end())
+}
+
+// field puts a member of an object into a variable: field FILE NAME VARIABLE.
+// A further variable gets the port of an address.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: field FILE NAME VARIABLE [PORT-VARIABLE]")
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &object))
+	value := fmt.Sprint(object[args[1]])
+	ts.Setenv(args[2], value)
+	if len(args) == 4 {
+		ts.Setenv(args[3], value[strings.LastIndexByte(value, ':')+1:])
 	}
 }
 
@@ -117,6 +160,11 @@ func scriptEnviron(ts *testscript.TestScript) []string {
 	for _, s := range settings() {
 		if s.env != "" && ts.Getenv(s.env) != "" {
 			environ = append(environ, s.env+"="+ts.Getenv(s.env))
+		}
+	}
+	for _, name := range []string{"FELIX_CONTEXT", "FELIX_CLI_CONFIG"} {
+		if ts.Getenv(name) != "" {
+			environ = append(environ, name+"="+ts.Getenv(name))
 		}
 	}
 	return environ

@@ -152,7 +152,6 @@ func (d *Demo) Run(ctx context.Context, dial Dialer) (*Report, error) {
 // publish sends every record, keyed by its network.
 func (d *Demo) publish(ctx context.Context, c *client.Client, timing *timing) error {
 	publisher := c.Publisher(StreamName)
-	defer publisher.Close()
 	started := time.Now()
 	for i, record := range d.records {
 		if d.speed > 0 {

@@ -74,11 +74,10 @@ type paths struct {
 }
 
 // find is the path to a peer, or nil.
-func (p *paths) find(to *net.UDPAddr) *Path {
-	key := pathKey(to)
+func (p *paths) find(to netip.AddrPort) *Path {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.watched[key]
+	return p.watched[to]
 }
 
 // WatchPath follows the path to a peer until the Path is released. Watching
@@ -89,7 +88,7 @@ func (c *Conn) WatchPath(to net.Addr) *Path {
 	if !ok {
 		return nil
 	}
-	key := pathKey(u)
+	key := unmapped(u)
 	c.paths.mu.Lock()
 	defer c.paths.mu.Unlock()
 	p, ok := c.paths.watched[key]
@@ -104,18 +103,24 @@ func (c *Conn) WatchPath(to net.Addr) *Path {
 	return p
 }
 
-// WriteMsgUDP sends as [net.UDPConn.WriteMsgUDP] does.
+// WriteMsgUDP sends as [net.UDPConn.WriteMsgUDP] does, but without its
+// allocation for the address.
 func (c *Conn) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
-	n, oobn, err = c.UDPConn.WriteMsgUDP(b, oob, addr)
-	if err == nil && addr != nil {
-		if p := c.paths.find(addr); p != nil {
+	if addr == nil {
+		return c.UDPConn.WriteMsgUDP(b, oob, nil)
+	}
+	to := unmapped(addr)
+	n, oobn, err = c.UDPConn.WriteMsgUDPAddrPort(b, oob, to)
+	if err == nil {
+		if p := c.paths.find(to); p != nil {
 			p.sent(len(b), segmentSize(oob))
 		}
 	}
 	return n, oobn, err
 }
 
-func pathKey(u *net.UDPAddr) netip.AddrPort {
+// unmapped is u with an IPv4 address in one form only.
+func unmapped(u *net.UDPAddr) netip.AddrPort {
 	ap := u.AddrPort()
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }

@@ -77,3 +77,32 @@ func TestWatchPath(t *testing.T) {
 	}
 	other.Release()
 }
+
+func TestWriteMsgUDP(t *testing.T) {
+	for local, peers := range map[string][]net.IP{
+		"127.0.0.1:0": {net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 1).To4()},
+		"[::1]:0":     {net.IPv6loopback},
+		"[::]:0":      {net.IPv6loopback, net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 1).To4()},
+	} {
+		c, err := Listen(local, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		b := make([]byte, 10)
+		for _, ip := range peers {
+			to := &net.UDPAddr{IP: ip, Port: c.LocalAddr().(*net.UDPAddr).Port}
+			send := func() {
+				if n, _, err := c.WriteMsgUDP(b, nil, to); n != len(b) || err != nil {
+					t.Fatalf("from %s to %v: %d, %v", local, to, n, err)
+				}
+			}
+			if n := testing.AllocsPerRun(20, send); n != 0 {
+				t.Errorf("from %s to %v: %v allocations", local, to, n)
+			}
+		}
+		if _, _, err := c.WriteMsgUDP(b, nil, nil); err == nil {
+			t.Error("sends to nobody")
+		}
+	}
+}

@@ -100,7 +100,7 @@ func Bulk(ctx context.Context, spec BulkSpec) (measure.Result, error) {
 		Bytes:   records * uint64(spec.RecordBytes),
 		Elapsed: last.at - first.at,
 	}
-	note(&r, c.conns)
+	c.note(&r)
 	return r, nil
 }
 

@@ -53,7 +53,7 @@ func Echo(ctx context.Context, spec EchoSpec) (measure.Result, error) {
 	if err != nil {
 		return measure.Result{}, err
 	}
-	note(&r, c.conns)
+	c.note(&r)
 	return r, nil
 }
 

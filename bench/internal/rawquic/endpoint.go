@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/felixlog/felix/bench/internal/measure"
 	"github.com/felixlog/felix/bench/internal/pki"
 	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/transport/quic"
@@ -54,4 +55,22 @@ func (c *client) close() {
 		_ = conn.Close(0, "done") // the run is over; nothing is owed
 	}
 	_ = c.dialer.Close()
+}
+
+// note adds to a result what the client's side of the carrier counted.
+func (c *client) note(r *measure.Result) {
+	var sent, lost uint64
+	gso, gro := true, true
+	for _, conn := range c.conns {
+		s := conn.Stats()
+		sent, lost = sent+s.PacketsSent, lost+s.PacketsLost
+		gso, gro = gso && s.GSO, gro && s.GRO
+	}
+	if sent > 0 {
+		r.Note("packets_lost", "%.2f %%", 100*float64(lost)/float64(sent))
+	}
+	r.Note("offload", "GSO %v, GRO %v", gso, gro)
+	if s := c.dialer.Socket(); s.PollHits+s.PollMisses > 0 {
+		r.Note("polls", "%.0f %% found a packet", 100*float64(s.PollHits)/float64(s.PollHits+s.PollMisses))
+	}
 }

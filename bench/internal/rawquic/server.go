@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/felixlog/felix/bench/internal/measure"
 	"github.com/felixlog/felix/bench/internal/pki"
 	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/wire"
@@ -194,18 +193,4 @@ func (c *cutter) read(r io.Reader, each func(payload []byte)) (frames int, err e
 	}
 	c.n = copy(c.buf, c.buf[at:c.n])
 	return frames, err
-}
-
-func note(r *measure.Result, conns []transport.Conn) {
-	var sent, lost uint64
-	gso, gro := true, true
-	for _, c := range conns {
-		s := c.Stats()
-		sent, lost = sent+s.PacketsSent, lost+s.PacketsLost
-		gso, gro = gso && s.GSO, gro && s.GRO
-	}
-	if sent > 0 {
-		r.Note("packets_lost", "%.2f %%", 100*float64(lost)/float64(sent))
-	}
-	r.Note("offload", "GSO %v, GRO %v", gso, gro)
 }

@@ -164,7 +164,10 @@ func (a applied) remove(next *Catalog, target Target, c *change) {
 			a[name].remove(t, target, c)
 			continue
 		}
-		if len(a[name].keys) > 0 && c.did(&c.removed, target.SetKeys(name, nil), "remove keys of tenant", name) {
+		if len(a[name].keys) > 0 {
+			if !c.did(&c.removed, target.SetKeys(name, nil), "remove keys of tenant", name) {
+				continue
+			}
 			a[name].keys = nil
 		}
 		if c.did(&c.removed, target.RemoveTenant(name), "remove tenant", name) {
