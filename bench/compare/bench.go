@@ -109,7 +109,7 @@ func (b *bench) child(part string, spec any, cpu int) (*proc.Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode specification of %s: %w", part, err)
 	}
-	return b.spawner.Start(proc.Spec{Path: b.self, Args: []string{childMarker, part, string(doc)}, CPU: cpu})
+	return b.spawner.Start(proc.Spec{Path: b.self, Args: []string{childMarker, part}, Input: doc, CPU: cpu})
 }
 
 // serve starts a server part and decodes what it says into endpoint.

@@ -84,14 +84,18 @@ func client[Spec any](run func(context.Context, Spec) (measure.Result, error)) p
 // goes wrong it says on stderr, for the parent to quote.
 func childMain(ctx context.Context, args []string, stderr io.Writer) int {
 	all := parts()
-	if len(args) != 2 || all[args[0]] == nil {
-		fmt.Fprintf(stderr, "compare: %s PART SPECIFICATION is for compare itself; parts: %s\n",
+	if len(args) != 1 || all[args[0]] == nil {
+		fmt.Fprintf(stderr, "compare: %s PART is for compare itself; parts: %s\n",
 			childMarker, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 		return exitUsage
 	}
-	ctx, cancel := proc.UntilReleased(ctx)
+	ctx, cancel, spec, err := proc.Attend(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", args[0], err)
+		return exitFailed
+	}
 	defer cancel()
-	if err := all[args[0]](ctx, []byte(args[1])); err != nil {
+	if err := all[args[0]](ctx, spec); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", args[0], err)
 		return exitFailed
 	}

@@ -128,7 +128,7 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 }
 
 func TestAChildWithoutAKnownPartIsRefused(t *testing.T) {
-	for _, args := range [][]string{nil, {"raw-lone-server"}, {"no-such-part", "{}"}} {
+	for _, args := range [][]string{nil, {"no-such-part"}, {partRawServer, "{}"}} {
 		var said strings.Builder
 		if code := childMain(t.Context(), args, &said); code != exitUsage || !strings.Contains(said.String(), partRawServer) {
 			t.Errorf("childMain(%q) = %d, says %q", args, code, said.String())

@@ -201,6 +201,10 @@ func TestVerifyRefusesOtherAlgorithms(t *testing.T) {
 		if _, err := v.Verify(context.Background(), "acme", token); reason(err) != ReasonAlgorithm {
 			t.Errorf("%s: %v, want a refusal for its algorithm", name, err)
 		}
+		source := &countingKeys{keys: []Key{key}}
+		if _, err := NewVerifier(source, time.Now).Verify(context.Background(), "acme", token); err == nil || source.lookups != 0 {
+			t.Errorf("%s: %v after %d look-ups of keys, want none", name, err, source.lookups)
+		}
 	}
 }
 

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node"
 	"github.com/felixlog/felix/internal/telemetry"
@@ -140,10 +142,17 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 	for _, warning := range warnings {
 		logger.Warn(warning)
 	}
-	n, err := node.Start(ctx, node.Options{Config: cfg, Logger: logger, Version: thisBuild().Version})
+	keys := auth.NewStaticKeys()
+	n, err := node.Start(ctx, node.Options{Config: cfg, Keys: keys, Logger: logger, Version: thisBuild().Version})
 	if err != nil {
 		return err
 	}
+	if cfg.Catalog.File == "" {
+		logger.Warn("no catalog is set: there is no tenant, and every client will be refused")
+	} else if err := followCatalog(ctx, a.abs(cfg.Catalog.File), n.Core(), keys, logger); err != nil {
+		return errors.Join(&Error{Exit: ExitUsage, Err: err}, n.Shutdown(context.WithoutCancel(ctx)))
+	}
+	n.Ready()
 	ready := brokerReady{Status: "ready", Addrs: n.ClientAddrs(), Admin: "http://" + n.AdminAddr(), PID: os.Getpid()}
 	if a.flags.json {
 		err = printJSON(a.Stdout, ready)

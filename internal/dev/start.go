@@ -66,6 +66,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := n.AddTenant(Tenant, Namespace); err != nil {
 		return nil, errors.Join(err, n.Shutdown(ctx))
 	}
+	n.Ready()
 	return &Server{Node: n, trust: certificates, id: id, dir: o.Dir}, nil
 }
 

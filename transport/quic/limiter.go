@@ -14,8 +14,8 @@ const (
 	RefusedPerIPLimit = "per_ip_limit"
 )
 
-// DefaultMaxHandshakes is [Limits.MaxUnverified] when that is zero.
-const DefaultMaxHandshakes = 128
+// DefaultMaxUnverified is [Limits.MaxUnverified] when that is zero.
+const DefaultMaxUnverified = 128
 
 // Limits are the connection caps of one or several listeners.
 type Limits struct {
@@ -27,7 +27,7 @@ type Limits struct {
 	// MaxUnverified bounds handshakes in flight whose source address may be
 	// forged. Above it, and above half of MaxPerIP, a peer has to prove its
 	// address first, which costs it one round trip; so forged packets cannot
-	// use up the caps. 0 means [DefaultMaxHandshakes].
+	// use up the caps. 0 means [DefaultMaxUnverified].
 	MaxUnverified int
 	// OnRefused, if set, is told of every refusal. It must not block.
 	OnRefused func(reason string, addr net.Addr)
@@ -49,7 +49,7 @@ type ConnLimiter struct {
 
 // NewConnLimiter enforces l.
 func NewConnLimiter(l Limits) *ConnLimiter {
-	l.MaxUnverified = orDefault(l.MaxUnverified, DefaultMaxHandshakes)
+	l.MaxUnverified = orDefault(l.MaxUnverified, DefaultMaxUnverified)
 	return &ConnLimiter{limits: l, perIP: make(map[netip.Addr]int)}
 }
 

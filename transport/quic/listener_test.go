@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/felixlog/felix/transport"
@@ -148,5 +149,34 @@ func TestListenErrors(t *testing.T) {
 		if _, err := e.dialer.Dial(testContext(t), addr); err == nil {
 			t.Errorf("dials %q", addr)
 		}
+	}
+}
+
+// A crowd that comes at once is let in, if somebody accepts.
+func TestBurstOfConnections(t *testing.T) {
+	const crowd = 80
+	e := newEnds(t, nil, nil)
+	ctx := testContext(t)
+	accepted := make(chan error, 1)
+	go func() {
+		for range crowd {
+			if _, err := e.listener.Accept(ctx); err != nil {
+				accepted <- err
+				return
+			}
+		}
+		accepted <- nil
+	}()
+	var dials sync.WaitGroup
+	for range crowd {
+		dials.Go(func() {
+			if _, err := e.dialer.Dial(ctx, e.addr()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	dials.Wait()
+	if err := receive(t, accepted); err != nil {
+		t.Error(err)
 	}
 }

@@ -64,7 +64,7 @@ func newAuthority(key *ecdsa.PrivateKey, now time.Time) (*x509.Certificate, erro
 	if err != nil {
 		return nil, err
 	}
-	t.IsCA, t.BasicConstraintsValid, t.MaxPathLenZero = true, true, true
+	t.IsCA, t.MaxPathLenZero = true, true
 	t.KeyUsage |= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
 	if err != nil {

@@ -238,6 +238,9 @@ func TestSelfSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := CertificatePEM(cert)
+	if cert.Leaf.IsCA {
+		t.Error("a server's certificate is marked as a CA")
+	}
 	if bytes.Contains(text, []byte("PRIVATE")) {
 		t.Error("the exported text holds the key")
 	}

@@ -57,6 +57,8 @@ func template(name string, now time.Time, life time.Duration) (*x509.Certificate
 		NotBefore:    now.Add(-backdate),
 		NotAfter:     now.Add(life),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
+
+		BasicConstraintsValid: true,
 	}, nil
 }
 
@@ -93,16 +95,15 @@ func sign(t *x509.Certificate, key *ecdsa.PrivateKey, parent *x509.Certificate, 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// SelfSigned makes a server certificate that is its own authority, for
+// SelfSigned makes a server certificate that nobody else has signed, for
 // localhost, 127.0.0.1, ::1 and hosts. It serves where nobody has configured
-// one; clients have to be given it as their CA, see [CertificatePEM].
+// one; clients have to be given it as their CA, see [CertificatePEM]. It is
+// not marked as a CA itself: some clients refuse that in a server.
 func SelfSigned(hosts []string, now time.Time) (tls.Certificate, error) {
 	t, err := serverTemplate(hosts, now)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	t.IsCA, t.BasicConstraintsValid = true, true
-	t.KeyUsage |= x509.KeyUsageCertSign
 	key, err := newKey()
 	if err != nil {
 		return tls.Certificate{}, err

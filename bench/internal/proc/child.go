@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,13 +21,19 @@ func Say(v any) error {
 	return err
 }
 
-// UntilReleased ends the returned context when the parent closes this
-// process's standard input, by Stop or by its own end.
-func UntilReleased(ctx context.Context) (context.Context, context.CancelFunc) {
+// Attend reads what the parent gave as [Spec.Input] from this process's
+// standard input. The returned context ends when the parent closes it, by
+// Stop or by its own end.
+func Attend(ctx context.Context) (context.Context, context.CancelFunc, []byte, error) {
+	in := bufio.NewReader(io.LimitReader(os.Stdin, maxLine))
+	input, err := in.ReadBytes('\n')
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("read from parent: %w", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	return ctx, cancel
+	return ctx, cancel, bytes.TrimSuffix(input, []byte{'\n'}), nil
 }

@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 }
 
 type hello struct {
-	PID  int   `json:"pid"`
-	CPUs []int `json:"cpus"`
+	PID   int    `json:"pid"`
+	CPUs  []int  `json:"cpus"`
+	Input string `json:"input"`
 }
 
 func playChild(part string) int {
@@ -38,15 +39,18 @@ func playChild(part string) int {
 	}
 	switch part {
 	case "serve":
-		ctx, cancel := UntilReleased(context.Background())
+		ctx, cancel, input, err := Attend(context.Background())
+		if err != nil {
+			return 5
+		}
 		defer cancel()
-		if Say(hello{os.Getpid(), cpus}) != nil {
+		if Say(hello{os.Getpid(), cpus, string(input)}) != nil {
 			return 4
 		}
 		<-ctx.Done()
 	case "stubborn": // ignores both its standard input and SIGTERM
 		signal.Ignore(syscall.SIGTERM)
-		if Say(hello{os.Getpid(), cpus}) != nil {
+		if Say(hello{PID: os.Getpid()}) != nil {
 			return 4
 		}
 		time.Sleep(time.Hour)
@@ -61,13 +65,16 @@ func playChild(part string) int {
 	return 0
 }
 
+// longInput is longer than the buffer of a pipe's reader.
+func longInput() string { return strings.Repeat("work to do ", 1000) }
+
 func start(t *testing.T, s *Spawner, cpu int, part string) *Process {
 	t.Helper()
 	self, err := Self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Start(Spec{Path: self, Args: []string{"child", part}, CPU: cpu})
+	p, err := s.Start(Spec{Path: self, Args: []string{"child", part}, Input: []byte(longInput()), CPU: cpu})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +102,9 @@ func TestChildSpeaksAndEndsWhenReleased(t *testing.T) {
 	}
 	if h.PID != p.PID() {
 		t.Errorf("child says pid %d, parent %d", h.PID, p.PID())
+	}
+	if h.Input != longInput() {
+		t.Errorf("child was given %d bytes of input, read %d", len(longInput()), len(h.Input))
 	}
 	if said := p.Gone(); said != "" {
 		t.Errorf("a running child is said to be gone: %s", said)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 )
 
 // AnyCPU as a CPU leaves a process free to run wherever the parent may.
@@ -23,6 +24,9 @@ type Spec struct {
 	Args []string
 	// Env is the whole environment; nil is the parent's.
 	Env []string
+	// Input, if not nil, is one line for the child's standard input, which
+	// stays open until Stop. A child of this program takes it with Attend.
+	Input []byte
 	// CPU is the one CPU the process and all its threads run on, or AnyCPU.
 	CPU int
 }
@@ -115,6 +119,12 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	}
 	go p.read(out)
 	go p.reap()
+	if spec.Input != nil {
+		if _, err := stdin.Write(append(slices.Clip(spec.Input), '\n')); err != nil {
+			p.Stop()
+			return nil, fmt.Errorf("give %s its input: %w", spec.Path, err)
+		}
+	}
 	return p, nil
 }
 

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/node/catalog"
+	"github.com/felixlog/felix/wire"
+)
+
+// followCatalog applies a catalog file to a broker and keeps following it
+// until ctx ends. It returns once the file as it is now is applied.
+func followCatalog(ctx context.Context, file string, core *broker.Broker, keys *auth.StaticKeys, logger *slog.Logger) error {
+	watcher, err := catalog.Open(catalog.Options{
+		File: file, Files: catalog.OSFiles{}, ValidateName: wire.ValidateName,
+		Target: &catalogTarget{core: core, keys: keys}, Logger: logger, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		tick := time.NewTicker(catalog.PollInterval)
+		defer tick.Stop()
+		watcher.Run(ctx, tick.C)
+	}()
+	return nil
+}
+
+// A catalogTarget is a broker and its keys as a catalog changes them.
+type catalogTarget struct {
+	core *broker.Broker
+	keys *auth.StaticKeys
+}
+
+func (t *catalogTarget) AddTenant(tenant string) error    { return t.core.AddTenant(tenant) }
+func (t *catalogTarget) RemoveTenant(tenant string) error { return t.core.RemoveTenant(tenant) }
+
+func (t *catalogTarget) SetKeys(tenant string, keys []auth.Key) error {
+	return t.keys.Set(tenant, keys)
+}
+
+func (t *catalogTarget) AddNamespace(tenant, namespace string) error {
+	return t.core.AddNamespace(tenant, namespace)
+}
+
+func (t *catalogTarget) RemoveNamespace(tenant, namespace string) error {
+	return t.core.RemoveNamespace(tenant, namespace)
+}
+
+func (t *catalogTarget) AddStream(tenant, namespace string, s catalog.Stream) error {
+	if s.QueuePolicy != "" {
+		return fmt.Errorf("queue_policy %s: this broker has one policy for all streams, subscriber_queue_policy", s.QueuePolicy)
+	}
+	routing := wire.Modulo
+	if s.Routing == catalog.JumpHash {
+		routing = wire.JumpHash
+	}
+	name := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: s.Name}
+	return t.core.AddStream(name, broker.StreamOptions{Shards: s.Shards, Routing: uint8(routing), Durable: s.Durable})
+}
+
+func (t *catalogTarget) RemoveStream(tenant, namespace, stream string) error {
+	return t.core.RemoveStream(broker.StreamName{Tenant: tenant, Namespace: namespace, Name: stream})
+}
+
+func (t *catalogTarget) AddCache(tenant, namespace string, c catalog.Cache) error {
+	name := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: c.Name}
+	return t.core.AddCache(name, broker.CacheOptions{Shards: c.Shards})
+}
+
+func (t *catalogTarget) RemoveCache(tenant, namespace, cache string) error {
+	return t.core.RemoveCache(broker.CacheName{Tenant: tenant, Namespace: namespace, Name: cache})
+}
