@@ -181,6 +181,9 @@ func (r *shardReader) lostFor(err error) error {
 func (r *shardReader) subscribe(ctx context.Context, start wire.Start) error {
 	started := time.Now()
 	for attempt := 1; ; attempt++ {
+		if r.hasNext {
+			start = wire.StartAt(r.next) // perhaps an attempt came far enough to learn it
+		}
 		err := r.attempt(ctx, start)
 		if err == nil {
 			return nil

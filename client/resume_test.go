@@ -92,9 +92,12 @@ func TestResumeWithNothingReceived(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
+			subscribed := make(chan struct{})
 			p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
 				if n == 1 {
-					s.events(tc.answer).CancelWrite(1)
+					e := s.events(tc.answer)
+					<-subscribed
+					e.CancelWrite(1)
 					return
 				}
 				wantStart(t, n, m, tc.want)
@@ -106,6 +109,7 @@ func TestResumeWithNothingReceived(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer sub.Close()
+			close(subscribed)
 			_, err = sub.Next(testContext(t))
 			var lost *SubscriptionLostError
 			if tc.lost != errors.As(err, &lost) || !tc.lost && err != nil {
@@ -118,26 +122,32 @@ func TestResumeWithNothingReceived(t *testing.T) {
 	}
 }
 
-func TestContinueAtLatest(t *testing.T) {
+// TestResetBeforeTheHello: the reset overtakes everything. The position that
+// "subscribed" named counts all the same.
+func TestResetBeforeTheHello(t *testing.T) {
 	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
-		e := s.events(wire.Subscribed{})
-		b := wire.EventBatch{Shared: true, Block: block(fmt.Sprint(n))}
-		e.Write(b.Append(nil))
 		if n < 3 {
-			e.CloseWrite()
-			e = s.events(wire.Subscribed{})
-		}
-	})
-	p.serve = func(s *peerStream) {
-		m, ok := s.message().(*wire.Subscribe)
-		if !ok {
+			s.events(durableAt(50, 50)).CancelWrite(1)
 			return
 		}
-		wantStart(t, 0, m, wire.Start{Kind: wire.StartLatest})
-		e := s.events(wire.Subscribed{})
-		b := wire.EventBatch{Shared: true, Block: block("x")}
-		e.Write(b.Append(nil))
+		wantStart(t, n, m, wire.StartAt(50))
+		s.events(durableAt(50, 50)).batch(50, 0, "x")
+	})
+	c := dial(t, []string{p.addr()})
+	sub, err := c.Subscribe(testContext(t), "s")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer sub.Close()
+	expect(t, sub, "x", 50, 0)
+}
+
+func TestContinueAtLatest(t *testing.T) {
+	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
+		wantStart(t, n, m, wire.Start{Kind: wire.StartLatest})
+		b := wire.EventBatch{Shared: true, Block: block("x")}
+		s.events(wire.Subscribed{}).Write(b.Append(nil))
+	})
 	c := dial(t, []string{p.addr()})
 	sub, err := c.Subscribe(testContext(t), "s", ContinueAtLatest())
 	if err != nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ const (
 	// to be answered.
 	claimTimeout = 30 * time.Second
 )
+
+var errEventStreamDied = errors.New("the event stream ended before it named itself")
 
 // An eventStream is a stream of events the broker opened, behind its hello.
 type eventStream struct {
@@ -36,7 +39,8 @@ type router struct {
 
 	mu      sync.Mutex
 	pending map[uint64]*pendingStream
-	claims  map[uint64]chan *eventStream
+	claims  map[uint64]chan *eventStream // each with room for one; nil is a stream that died
+	unnamed int                          // streams that died before they named themselves
 }
 
 type pendingStream struct {
@@ -78,6 +82,7 @@ func (r *router) hello(st transport.ReceiveStream) {
 	if err != nil {
 		r.cn.b.c.cfg.logger.Debug("event stream dropped", "broker", r.cn.b.addr, "error", err)
 		st.CancelRead(0)
+		r.died()
 		return
 	}
 	es.id = id
@@ -122,6 +127,21 @@ func (r *router) deliver(es *eventStream) {
 	r.pending[es.id] = p
 }
 
+// died notes a stream that ended before its hello was read: a reset may
+// overtake it. The only claim that waits, now or next, is taken to be its.
+func (r *router) died() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.claims) != 1 {
+		r.unnamed++
+		return
+	}
+	for id, claim := range r.claims {
+		delete(r.claims, id)
+		claim <- nil
+	}
+}
+
 func (r *router) expire(p *pendingStream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +161,12 @@ func (r *router) claim(ctx context.Context, id uint64) (*eventStream, error) {
 		return p.es, nil
 	}
 	claim := make(chan *eventStream, 1)
-	r.claims[id] = claim
+	if r.unnamed > 0 && len(r.claims) == 0 {
+		claim <- nil
+	} else {
+		r.claims[id] = claim
+	}
+	r.unnamed = 0
 	r.mu.Unlock()
 
 	timeout := time.NewTimer(helloTimeout)
@@ -149,6 +174,9 @@ func (r *router) claim(ctx context.Context, id uint64) (*eventStream, error) {
 	var err error
 	select {
 	case es := <-claim:
+		if es == nil {
+			return nil, lost("subscribe", r.cn.b.addr, RetryNow, errEventStreamDied)
+		}
 		return es, nil
 	case <-ctx.Done():
 		err = ctxError("subscribe", ctx, RetryNow)
@@ -162,7 +190,9 @@ func (r *router) claim(ctx context.Context, id uint64) (*eventStream, error) {
 	r.mu.Unlock()
 	select {
 	case es := <-claim:
-		es.st.CancelRead(0)
+		if es != nil {
+			es.st.CancelRead(0)
+		}
 	default:
 	}
 	return nil, err

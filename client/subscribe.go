@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"slices"
-
 	"time"
 
 	"github.com/felixlog/felix/wire"
@@ -116,11 +115,12 @@ func (r *shardReader) subscribeOn(ctx context.Context, cn *conn, request *wire.S
 	}
 	switch m := m.(type) {
 	case *wire.Subscribed:
+		r.confirmed(m)
 		es, err := cn.router.claim(ctx, m.SubscriptionID)
 		if err != nil {
 			return nil, err
 		}
-		return nil, r.opened(cn, es, m)
+		return nil, r.opened(cn, es)
 	case *wire.NotLeader:
 		return &redirect{nodeID: m.NodeID, addr: m.Addr.Or(""), generation: m.Generation}, nil
 	case *wire.SubscribeCursorError:
@@ -130,8 +130,25 @@ func (r *shardReader) subscribeOn(ctx context.Context, cn *conn, request *wire.S
 	}
 }
 
+// confirmed notes where the broker says the subscription stands. That counts
+// even if its event stream is lost before the first event.
+func (r *shardReader) confirmed(m *wire.Subscribed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.began {
+		r.startOffset = m.StartOffset
+	}
+	r.liveOffset = m.LiveOffset
+	if offset, ok := m.StartOffset.Get(); ok {
+		r.durable = true
+		if !r.hasNext {
+			r.next, r.hasNext = offset, true
+		}
+	}
+}
+
 // opened takes over a new event stream.
-func (r *shardReader) opened(cn *conn, es *eventStream, m *wire.Subscribed) error {
+func (r *shardReader) opened(cn *conn, es *eventStream) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -141,16 +158,6 @@ func (r *shardReader) opened(cn *conn, es *eventStream, m *wire.Subscribed) erro
 	r.es, r.cn = es, cn
 	r.openedAt = time.Now()
 	r.loss = loss{}
-	if !r.began {
-		r.startOffset = m.StartOffset
-	}
-	r.liveOffset = m.LiveOffset
 	r.began = true
-	if offset, ok := m.StartOffset.Get(); ok {
-		r.durable = true
-		if !r.hasNext {
-			r.next, r.hasNext = offset, true
-		}
-	}
 	return nil
 }

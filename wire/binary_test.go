@@ -293,6 +293,10 @@ func TestAppendLimits(t *testing.T) {
 	if _, _, err := decodeFrame(ok.Append(nil)); err != nil {
 		t.Errorf("longest publisher: %v", err)
 	}
+	notText := EventBatch{Shared: true, HasPublisher: true, Publisher: []byte("\xff")}
+	if _, _, err := decodeFrame(notText.Append(nil)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a publisher that is not UTF-8: %v", err)
+	}
 	long := EventBatch{Shared: true, HasPublisher: true, Publisher: longest[:MaxPublisher+1]}
 	if !panics(func() { long.Append(nil) }) {
 		t.Error("a publisher of 256 bytes was written")

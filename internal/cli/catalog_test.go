@@ -16,6 +16,10 @@ type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
+func (realClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return time.AfterFunc(d, f).Stop
+}
+
 // applyCatalog applies a catalog to a broker of its own.
 func applyCatalog(t *testing.T, text string) (*broker.Broker, error) {
 	t.Helper()

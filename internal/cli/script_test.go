@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +16,20 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/felixlog/felix/internal/auth"
 )
 
 // scriptCommands are what the scripts can do beside the commands of
 // testscript itself.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"exits":  exits,
-		"start":  start,
-		"finish": finish,
-		"field":  field,
-		"mode":   mode,
+		"exits":   exits,
+		"signing": signing,
+		"start":   start,
+		"finish":  finish,
+		"field":   field,
+		"mode":    mode,
 	}
 }
 
@@ -122,19 +126,43 @@ func finish(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(end())
 }
 
-// field puts a member of an object into a variable: field FILE NAME VARIABLE.
-// A further variable gets the port of an address.
+// field puts a member of an object, of a list the first, into a variable:
+// field FILE NAME VARIABLE. A further variable gets the port of an address.
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: field FILE NAME VARIABLE [PORT-VARIABLE]")
 	}
 	var object map[string]any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &object))
-	value := fmt.Sprint(object[args[1]])
+	member := object[args[1]]
+	if list, ok := member.([]any); ok && len(list) > 0 {
+		member = list[0]
+	}
+	value := fmt.Sprint(member)
 	ts.Setenv(args[2], value)
 	if len(args) == 4 {
 		ts.Setenv(args[3], value[strings.LastIndexByte(value, ':')+1:])
 	}
+}
+
+// signing makes a key and a token for a tenant: signing TENANT writes key.pem
+// (the public key) and token.
+func signing(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: signing TENANT")
+	}
+	private, err := auth.GenerateKey(rand.Reader)
+	ts.Check(err)
+	signer := auth.NewSigner("", private)
+	public, err := auth.MarshalPEM(signer.Key())
+	ts.Check(err)
+	token, err := signer.Mint(auth.Claims{
+		Tenant: args[0], Subject: "tester", IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour),
+		Permissions: []string{"stream.publish:stream:" + args[0] + "/*", "stream.subscribe:stream:" + args[0] + "/default/orders"},
+	})
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("key.pem"), public, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("token"), []byte(token+"\n"), 0o600))
 }
 
 // mode checks the permissions of a file: mode 600 file.

@@ -92,7 +92,7 @@ func TestIdleTimeout(t *testing.T) {
 
 // Keep-alives of either side carry a silent connection past its idle timeout.
 func TestKeepAlive(t *testing.T) {
-	const idle, period = time.Second, 50 * time.Millisecond
+	const idle, period = 2 * time.Second, 100 * time.Millisecond
 	quiet := ConnOptions{IdleTimeout: idle, KeepAlive: -1}
 	lively := ConnOptions{IdleTimeout: idle, KeepAlive: period}
 	for name, side := range map[string]struct{ listener, dialer ConnOptions }{
@@ -104,7 +104,7 @@ func TestKeepAlive(t *testing.T) {
 			e := newEnds(t, func(o *ListenOptions) { o.ConnOptions = side.listener }, func(o *DialOptions) { o.ConnOptions = side.dialer })
 			client, server := e.connect(t)
 			// More periods than fit the idle timeout.
-			enough := uint64(2 * idle / period)
+			enough := uint64(6 * idle / 5 / period)
 			eventually(t, "keep-alives arrive on both sides", func() bool {
 				return client.Stats().PacketsReceived > enough && server.Stats().PacketsReceived > enough
 			})

@@ -3,10 +3,12 @@ package felix
 import (
 	"context"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/felixlog/felix/bench/internal/frames"
 	"github.com/felixlog/felix/bench/internal/measure"
 	"github.com/felixlog/felix/felixtest"
 )
@@ -100,5 +102,29 @@ func TestARefusedTokenEndsTheRun(t *testing.T) {
 	target.Token = "not a token"
 	if _, err := Lone(ctx, LoneSpec{Target: target, Phases: brief(), RecordBytes: 1}); err == nil {
 		t.Error("the run passes")
+	}
+}
+
+// TestReferencesSendWhatFelixSends checks the fields that decide how long the
+// frames of package frames are: an acknowledgement without offset and owner,
+// a cache hit with a version of sixteen digits.
+func TestReferencesSendWhatFelixSends(t *testing.T) {
+	ctx, target := node(t)
+	c, err := target.dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ack, err := c.Publish(ctx, frames.Stream, []byte("x"))
+	if err != nil || ack.HasOffset || ack.Owner != nil {
+		t.Errorf("ack %+v, %v: frames.LonePublish has neither offset nor owner", ack, err)
+	}
+	cache := c.Cache(frames.Cache)
+	if err := cache.Put(ctx, "k", []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	entry, ok, err := cache.GetVersioned(ctx, "k")
+	if err != nil || !ok || !entry.HasVersion || len(strconv.FormatUint(entry.Version, 10)) != 16 {
+		t.Errorf("entry %+v, %v, %v: frames.CacheGet has a version of 16 digits", entry, ok, err)
 	}
 }

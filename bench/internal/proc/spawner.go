@@ -120,10 +120,9 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	go p.read(out)
 	go p.reap()
 	if spec.Input != nil {
-		if _, err := stdin.Write(append(slices.Clip(spec.Input), '\n')); err != nil {
-			p.Stop()
-			return nil, fmt.Errorf("give %s its input: %w", spec.Path, err)
-		}
+		// A child that ends before it reads says why to whoever waits for
+		// its answer; here it is a broken pipe.
+		go func() { _, _ = stdin.Write(append(slices.Clip(spec.Input), '\n')) }()
 	}
 	return p, nil
 }
