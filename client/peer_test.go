@@ -156,7 +156,17 @@ func (p *peer) stream(c transport.Conn, st transport.Stream) {
 		return
 	}
 	s.auth = auth
-	p.serve(s)
+	p.mu.Lock()
+	serve := p.serve
+	p.mu.Unlock()
+	serve(s)
+}
+
+// setServe sets what streams are given to.
+func (p *peer) setServe(serve func(*peerStream)) {
+	p.mu.Lock()
+	p.serve = serve
+	p.mu.Unlock()
 }
 
 // setAnswer changes what auths are answered from now on.

@@ -392,7 +392,7 @@ func TestAtLeastOnceSendsAgainInOrder(t *testing.T) {
 	done := make(chan struct{})
 	first := true
 	p := newPeer(t, nil)
-	p.serve = func(s *peerStream) {
+	p.setServe(func(s *peerStream) {
 		p.mu.Lock()
 		drop := first
 		first = false
@@ -415,7 +415,7 @@ func TestAtLeastOnceSendsAgainInOrder(t *testing.T) {
 				close(done)
 			}
 		}
-	}
+	})
 	c := dial(t, []string{p.addr()})
 	ctx := testContext(t)
 	pub := c.Publisher("s", WithAtLeastOnce())

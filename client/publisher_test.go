@@ -268,7 +268,7 @@ func TestUnacknowledgedRefusalShowsAtFlush(t *testing.T) {
 	ended := make(chan struct{})
 	first := true
 	p := newPeer(t, nil)
-	p.serve = func(s *peerStream) {
+	p.setServe(func(s *peerStream) {
 		p.mu.Lock()
 		refuse := first
 		first = false
@@ -285,7 +285,7 @@ func TestUnacknowledgedRefusalShowsAtFlush(t *testing.T) {
 				return
 			}
 		}
-	}
+	})
 	c := dial(t, []string{p.addr()})
 	ctx := testContext(t)
 	pub := c.Publisher("s", WithAck(AckNone))

@@ -309,9 +309,12 @@ func TestExpiredSubscriptionWithoutAProviderIsTyped(t *testing.T) {
 // is not asked for ever.
 func TestFruitlessResumesEnd(t *testing.T) {
 	var asked atomic.Int64
+	subscribed := make(chan struct{})
 	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
 		asked.Add(1)
-		s.events(durableAt(0, 0)).CancelWrite(1)
+		e := s.events(durableAt(0, 0))
+		<-subscribed
+		e.CancelWrite(1)
 	})
 	c := dial(t, []string{p.addr()})
 	sub, err := c.Subscribe(testContext(t), "s")
@@ -319,6 +322,7 @@ func TestFruitlessResumesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
+	close(subscribed)
 	_, err = sub.Next(testContext(t))
 	var lost *SubscriptionLostError
 	if !errors.As(err, &lost) || lost.Next != 0 || !lost.HasNext {
@@ -334,19 +338,22 @@ func TestAllShardsAreMerged(t *testing.T) {
 	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
 		shard := uint64(m.Shard.Or(0))
 		start := uint64(0)
-		if shard == 2 {
+		resumed := n > 3
+		switch {
+		case resumed:
+			start = m.Start.Value.Offset
+		case shard == 2:
 			wantStart(t, n, m, wire.StartAt(100))
 			start = 100
-		} else {
+		default:
 			wantStart(t, n, m, wire.Start{Kind: wire.StartEarliest})
 		}
 		e := s.events(durableAt(start, records))
 		for i := start; i < records; i++ {
 			e.batch(i, 0, fmt.Sprintf("%d/%d", shard, i))
 		}
-		if shard == 1 {
+		if shard == 1 && !resumed {
 			e.CancelWrite(1)
-			return
 		}
 	})
 	c := dial(t, []string{p.addr()})

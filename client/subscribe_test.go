@@ -17,7 +17,7 @@ import (
 func subscriber(t *testing.T, serve func(n int, s *peerStream, m *wire.Subscribe)) *peer {
 	p := newPeer(t, nil)
 	n := 0
-	p.serve = func(s *peerStream) {
+	p.setServe(func(s *peerStream) {
 		switch m := s.message().(type) {
 		case nil:
 		case *wire.Subscribe:
@@ -32,7 +32,7 @@ func subscriber(t *testing.T, serve func(n int, s *peerStream, m *wire.Subscribe
 		default:
 			t.Errorf("peer got %s", m.MessageType())
 		}
-	}
+	})
 	return p
 }
 

@@ -234,11 +234,10 @@ func (s *Subscription) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
 			ev, err := s.Next(ctx)
-			final := err != nil && (s.ended != nil || ctx.Err() != nil)
-			if final && (errors.Is(s.ended, ErrEnded) || errors.Is(s.ended, ErrClosed)) && errors.Is(err, s.ended) {
+			if err == ErrEnded || err == ErrClosed {
 				return
 			}
-			if !yield(ev, err) || final {
+			if !yield(ev, err) || err != nil && (err == s.ended || ctx.Err() != nil) {
 				return
 			}
 		}

@@ -408,8 +408,11 @@ func TestGarbage(t *testing.T) {
 				} else {
 					s.both.CancelWrite(0)
 				}
+				t0 := time.Now()
+				defer func() { if d := time.Since(t0); d > time.Second { fmt.Printf("%v %x %q\n", d, b, b) } }()
 				// It may answer, but in the end the stream is over.
 				for {
+					if d := time.Since(t0); d > time.Second { fmt.Printf("%v %x %q\n", d, b, b) }
 					if _, err := s.next(); err != nil {
 						if errors.Is(err, os.ErrDeadlineExceeded) {
 							t.Fatalf("%x: the stream does not end", b)
@@ -417,6 +420,7 @@ func TestGarbage(t *testing.T) {
 						break
 					}
 				}
+				if d := time.Since(t0); d > time.Second { fmt.Printf("%v %x %q\n", d, b, b) }
 				s.abandon()
 			}
 			c.legacy().wantAlive()

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"math/bits"
-	"strings"
-)
+import "math/bits"
 
 // fields takes the members of one JSON object to the fields of a struct.
 //
@@ -56,7 +53,7 @@ func (f *fields) read(r record, first bool) {
 			break
 		}
 		if f.seen == before {
-			f.skipMember()
+			f.done("", f.s.skip())
 		}
 	}
 	if missing := f.required &^ f.seen; missing != 0 && f.failed == "" {
@@ -90,15 +87,11 @@ func (f *fields) next(first bool) {
 			return
 		}
 		f.typ = typeRead
-		f.skipValue(typeMember)
+		f.done(typeMember, f.s.skip())
 		return
 	}
 	f.name, f.pending = name, true
 }
-
-func (f *fields) skipMember() { f.skipValue(clip(f.name)) }
-
-func (f *fields) skipValue(name string) { f.done(name, f.s.skip()) }
 
 func (f *fields) fail(field string, p problem) {
 	if f.failed == "" {
@@ -150,21 +143,12 @@ func (f *fields) nulled() bool {
 
 // done ends the reading of a value.
 func (f *fields) done(name string, p problem) {
-	if p != "" {
-		if f.inner != "" {
-			name += "." + f.inner
-		}
-		f.fail(name, p)
+	if p == "" {
+		f.next(false)
 		return
 	}
-	f.next(false)
-}
-
-// clip shortens a name that came from the peer, for an error text.
-func clip(name []byte) string {
-	const most = 64
-	if len(name) > most {
-		return strings.ToValidUTF8(string(name[:most]), "") + "..."
+	if f.inner != "" {
+		name += "." + f.inner
 	}
-	return string(name)
+	f.fail(name, p)
 }

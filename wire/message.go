@@ -54,7 +54,11 @@ func parseMessage(s *scanner, keep *Decoder) (Message, error) {
 }
 
 func malformed(message, field string, p problem) error {
-	return &FieldError{Message: clip([]byte(message)), Field: field, Problem: string(p), kind: ErrMalformed}
+	const most = 64 // an unknown type is as long as the peer likes
+	if len(message) > most {
+		message = cutText(message, most) + "..."
+	}
+	return &FieldError{Message: message, Field: field, Problem: string(p), kind: ErrMalformed}
 }
 
 // readType finds the message's type, which is valid until the next text. When it

@@ -26,8 +26,8 @@ const (
 	// the client's own default.
 	publishWindow = 4 << 20
 	// maxLag is how many records a publisher may be ahead of the slowest of
-	// its subscribers: 128 batches.
-	maxLag = 128 * batchRecords
+	// its subscribers: 64 batches, several times what is ever under way.
+	maxLag = 64 * batchRecords
 	// pollFor is how long a receive loop looks again, where it polls.
 	pollFor = 200 * time.Microsecond
 )

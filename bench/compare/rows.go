@@ -48,7 +48,7 @@ func catalogue() []row {
 		{Row: report.Row{
 			ID: "fanout-10-conns", Work: "fanout 1 to 10, 256 B, lossless, 10 subscribers on 10 connections, delivered records",
 			Reference: "NATS core, plain TCP, 10 connections", Metric: measure.RecordsPerSec,
-		}, felix: felixFanout10, ref: natsFanout, optional: true},
+		}, felix: felixFanout10, ref: natsFanout},
 		{Row: report.Row{
 			ID: "lone-publish", Work: "acked publish, 256 B, one in flight, in memory, p50", Reference: "raw QUIC echo, same sizes, neither polls",
 			Metric: measure.P50Micros, Floor: 1.25, Goal: 1.1,

@@ -99,9 +99,9 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 // styled is Stdout for text with colours: they stay where a person sees them
 // and NO_COLOR is not set, and are taken out elsewhere.
 func (a *App) styled() io.Writer {
-	out := colorprofile.NewWriter(a.Stdout, a.Environ())
-	if !a.StdoutTTY {
-		out.Profile = colorprofile.NoTTY
+	out := &colorprofile.Writer{Forward: a.Stdout, Profile: colorprofile.NoTTY}
+	if a.StdoutTTY {
+		out.Profile = colorprofile.Env(a.Environ())
 	}
 	return out
 }

@@ -92,7 +92,9 @@ func explain(err error) errorReport {
 		if ours.Exit != 0 {
 			told.Exit = ours.Exit
 		}
-		if ours.Hint != "" {
+		if ours.Hint != "" && told.Hint != "" {
+			told.Hint = ours.Hint + "\n" + told.Hint
+		} else if ours.Hint != "" {
 			told.Hint = ours.Hint
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -118,129 +117,6 @@ func (f *pubFlags) options(keyed bool) ([]client.PublishOption, error) {
 	return options, nil
 }
 
-// A pubSource yields the messages to publish.
-type pubSource interface {
-	// next returns the next message, or io.EOF after the last. The slice is
-	// the caller's until the call after.
-	next() ([]byte, error)
-	// ready says whether next would return without waiting.
-	ready() bool
-	// size is the number of messages and of input bytes, 0 where nobody
-	// knows.
-	size() (messages, bytes uint64)
-}
-
-// pubSource opens what the flags and arguments name.
-func (a *App) pubSource(f *pubFlags, data []string) (source pubSource, closeSource func(), err error) {
-	nothing := func() {}
-	if len(data) == 1 {
-		switch {
-		case f.file != "":
-			return nil, nil, usageError("both DATA and --file; give one")
-		case f.whole:
-			return nil, nil, usageError("--whole is for --file and standard input, not for DATA")
-		}
-		return &repeated{from: &oneMessage{payload: []byte(data[0])}, times: f.count}, nothing, nil
-	}
-	in, bytesKnown := a.Stdin, uint64(0)
-	closeSource = nothing
-	if f.file != "" && f.file != "-" {
-		file, err := os.Open(a.abs(f.file))
-		if err != nil {
-			exit := ExitUsage
-			if errors.Is(err, os.ErrNotExist) {
-				exit = ExitNotFound
-			}
-			return nil, nil, &Error{Exit: exit, Err: err}
-		}
-		info, err := file.Stat()
-		if err == nil && info.IsDir() {
-			file.Close()
-			return nil, nil, usageError("%s is a directory", f.file)
-		}
-		if err == nil && info.Mode().IsRegular() {
-			bytesKnown = uint64(info.Size())
-		}
-		in, closeSource = file, func() { file.Close() }
-	} else if a.StdinTTY {
-		a.remark("reading messages from the terminal; Ctrl-D ends them")
-	}
-	if f.whole {
-		payload, err := io.ReadAll(io.LimitReader(in, maxMessageBytes+1))
-		closeSource()
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(payload) > maxMessageBytes {
-			return nil, nil, usageError("the input is longer than the %d bytes a message may have", maxMessageBytes)
-		}
-		return &repeated{from: &oneMessage{payload: payload}, times: f.count}, nothing, nil
-	}
-	lines := &lineMessages{lines: newLineReader(in, maxMessageBytes), bytes: bytesKnown}
-	return &repeated{from: lines, times: f.count}, closeSource, nil
-}
-
-// oneMessage is a source of one message.
-type oneMessage struct {
-	payload []byte
-	done    bool
-}
-
-func (m *oneMessage) next() ([]byte, error) {
-	if m.done {
-		return nil, io.EOF
-	}
-	m.done = true
-	return m.payload, nil
-}
-
-func (m *oneMessage) ready() bool            { return true }
-func (m *oneMessage) size() (uint64, uint64) { return 1, 0 }
-
-// lineMessages is a source of one message a line.
-type lineMessages struct {
-	lines *lineReader
-	bytes uint64
-}
-
-func (m *lineMessages) next() ([]byte, error) {
-	line, err := m.lines.next()
-	if _, tooLong := errors.AsType[*lineTooLongError](err); tooLong {
-		return nil, &Error{Exit: ExitUsage, Err: err}
-	}
-	return line, err
-}
-
-func (m *lineMessages) ready() bool            { return m.lines.ready() }
-func (m *lineMessages) size() (uint64, uint64) { return 0, m.bytes }
-
-// repeated yields each message of another source several times.
-type repeated struct {
-	from    pubSource
-	times   uint64
-	current []byte
-	left    uint64
-}
-
-func (r *repeated) next() ([]byte, error) {
-	if r.left == 0 {
-		payload, err := r.from.next()
-		if err != nil {
-			return nil, err
-		}
-		r.current, r.left = payload, r.times
-	}
-	r.left--
-	return r.current, nil
-}
-
-func (r *repeated) ready() bool { return r.left > 0 || r.from.ready() }
-
-func (r *repeated) size() (uint64, uint64) {
-	messages, bytes := r.from.size()
-	return messages * r.times, bytes * r.times
-}
-
 // A pubResult is what "felix pub" did.
 type pubResult struct {
 	Stream    string `json:"stream"`
@@ -292,11 +168,66 @@ func (t *pubTally) answer(n uint64, ack client.Ack, err error) {
 	*t.result.LastOffset = max(*t.result.LastOffset, last)
 }
 
+// sent counts n messages that were handed over.
+func (t *pubTally) sent(n, bytes uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Published += n
+	t.result.Bytes += bytes
+}
+
 func (t *pubTally) failure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
+
+// A pubBatch is messages that go out together.
+type pubBatch struct {
+	payloads [][]byte
+	bytes    int // of the payloads
+}
+
+// readBatches cuts what source yields into batches, in a goroutine of its
+// own, since a read of standard input cannot be interrupted. The batches end
+// with the source, with a failure to read it (the error is there when the
+// channel is closed), or with ctx.
+func readBatches(ctx context.Context, source pubSource) (batches <-chan pubBatch, failure func() error) {
+	out := make(chan pubBatch)
+	var failed error
+	go func() {
+		defer close(out)
+		var batch pubBatch
+		for {
+			payload, err := source.next()
+			if err == nil {
+				batch.payloads, batch.bytes = append(batch.payloads, payload), batch.bytes+len(payload)
+				if len(batch.payloads) < batchMessages && batch.bytes < batchBytes && source.ready() {
+					continue
+				}
+			}
+			if len(batch.payloads) > 0 {
+				select {
+				case out <- batch:
+				case <-ctx.Done():
+					return
+				}
+				batch = pubBatch{}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed = err
+				}
+				return
+			}
+		}
+	}()
+	return out, func() error { return failed }
+}
+
+// lastWords is how long an interrupted publish waits for the answers to what
+// it has sent.
+const lastWords = 2 * time.Second
 
 // publish sends everything source yields, many batches under way at once, and
 // says how it went.
@@ -310,54 +241,48 @@ func (a *App) publish(ctx context.Context, publisher *client.Publisher, source p
 	bar := a.startProgress("publishing", total, noun)
 	defer bar.finish()
 	started := time.Now()
-
-	var batch [][]byte
-	held := 0
-	send := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		n, bytesSent := uint64(len(batch)), uint64(held)
+	send := func(batch pubBatch) error {
+		n := uint64(len(batch.payloads))
 		var err error
 		if acked {
-			err = publisher.SendFunc(ctx, func(ack client.Ack, err error) { tally.answer(n, ack, err) }, batch...)
+			err = publisher.SendFunc(ctx, func(ack client.Ack, err error) { tally.answer(n, ack, err) }, batch.payloads...)
 		} else {
-			_, err = publisher.Send(ctx, batch...)
+			_, err = publisher.Send(ctx, batch.payloads...)
 		}
 		if err != nil {
 			return err
 		}
-		tally.result.Published += n
-		tally.result.Bytes += bytesSent
+		tally.sent(n, uint64(batch.bytes))
 		if noun == "byte" {
-			bar.add(bytesSent + n) // with their newlines
+			bar.add(uint64(batch.bytes) + n) // with their newlines
 		} else {
 			bar.add(n)
 		}
-		batch, held = batch[:0], 0
-		return nil
+		return tally.failure()
 	}
 	err := func() error {
+		batches, failure := readBatches(ctx, source)
 		for {
-			payload, err := source.next()
-			if errors.Is(err, io.EOF) {
-				return send()
-			}
-			if err != nil {
-				return errors.Join(err, send())
-			}
-			batch, held = append(batch, payload), held+len(payload)
-			if len(batch) == batchMessages || held >= batchBytes || !source.ready() {
-				if err := send(); err != nil {
+			select {
+			case batch, more := <-batches:
+				if !more {
+					return failure()
+				}
+				if err := send(batch); err != nil {
 					return err
 				}
-				if err := tally.failure(); err != nil {
-					return err
-				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
 		}
 	}()
-	if flushErr := publisher.Flush(ctx); err == nil {
+	flush := ctx
+	if ctx.Err() != nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+		flush = late
+	}
+	if flushErr := publisher.Flush(flush); err == nil {
 		err = flushErr
 	}
 	if refused := tally.failure(); refused != nil {

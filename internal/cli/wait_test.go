@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/http"
 	"testing"
 	"time"
 )
@@ -15,4 +16,19 @@ func waitFor(t *testing.T, so func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// httpStatus gets a page and returns its status.
+func httpStatus(t *testing.T, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/stream"
@@ -13,12 +14,11 @@ import (
 // into the envelope that every subscriber shares.
 func (s *control) publishBinary(ctx context.Context, flags wire.Flags, payload []byte) verdict {
 	var p wire.Publish
-	err := wire.ParsePublish(flags, payload, &p)
-	if err != nil {
-		if !p.Acked {
+	if err := wire.ParsePublish(flags, payload, &p); err != nil {
+		if !p.Acked || !errors.Is(err, wire.ErrMalformedBody) {
 			return finish // nothing to correlate an answer with (wire 19)
 		}
-		return s.answerNow(p.RequestID, false, invalidRequest("malformed publish batch"))
+		return s.answerNow(p.RequestID, p.Idempotent, invalidRequest("malformed publish batch"))
 	}
 	if s.expired.Load() {
 		if p.Acked {
