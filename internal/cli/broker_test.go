@@ -285,6 +285,7 @@ func TestDemoIsStopped(t *testing.T) {
 	ta := newTestApp(t, nil)
 	screen := &lockedBuffer{}
 	ta.Stdout, ta.StdoutTTY = screen, true
+	ta.Environ = func() []string { return []string{"TERM=xterm", "NO_COLOR=1"} }
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan int, 1)
 	go func() { done <- ta.Run(ctx, []string{"demo"}) }()
@@ -295,6 +296,9 @@ func TestDemoIsStopped(t *testing.T) {
 	}
 	if !strings.HasSuffix(strings.TrimRight(screen.String(), "\n"), showCursor) {
 		t.Error("the cursor was not given back")
+	}
+	if strings.Contains(screen.String(), "\x1b[36m") {
+		t.Error("it has colours in spite of NO_COLOR")
 	}
 }
 

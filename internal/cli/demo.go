@@ -82,7 +82,7 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 	}
 	show := demo.New(slices.Collect(examples.QuakeLines()), speed)
 	stop := func() {}
-	if a.StdoutTTY && !a.flags.json && a.Getenv("TERM") != "dumb" {
+	if out.Profile != colorprofile.NoTTY && !a.flags.json {
 		stop = a.showDemo(out, show)
 	}
 	report, err := show.Run(ctx, func(ctx context.Context) (*client.Client, error) { return server.Dial(ctx) })
@@ -97,8 +97,9 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 }
 
 // styled is Stdout for text with colours: they stay where a person sees them
-// and NO_COLOR is not set, and are taken out elsewhere.
-func (a *App) styled() io.Writer {
+// and NO_COLOR is not set, and are taken out elsewhere. Where it is not a
+// terminal that can move its cursor, its profile is NoTTY.
+func (a *App) styled() *colorprofile.Writer {
 	out := &colorprofile.Writer{Forward: a.Stdout, Profile: colorprofile.NoTTY}
 	if a.StdoutTTY {
 		out.Profile = colorprofile.Env(a.Environ())

@@ -16,5 +16,4 @@
 //     that is left to send; so it waits for flow and congestion control.
 //   - Close drops what was written and not yet acknowledged. Whoever wants it
 //     delivered has the peer say so first.
-//   - At most 32 finished handshakes wait for Accept; further ones are refused.
 package quic

@@ -22,10 +22,22 @@ type Listener struct {
 	tls     *tls.Config
 	limiter *ConnLimiter
 	conns   registry
+	// accepted are connections that wait for Accept.
+	accepted chan *conn
 
 	stopOnce sync.Once
 	stopErr  error
 }
+
+const (
+	// acceptors is how many goroutines wait for quic-go's connections. quic-go
+	// refuses whatever finds 32 others waiting, and while many handshakes end
+	// together a lone acceptor does not get a turn in time. Each one that is
+	// parked takes a connection without its having to wait.
+	acceptors = 96
+	// maxAccepted is how many connections wait for Accept beyond those.
+	maxAccepted = 128
+)
 
 // leaseKey finds a connection's lease in its context.
 type leaseKey struct{}
@@ -40,7 +52,7 @@ func Listen(addr string, o ListenOptions) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("quic listen %s: %w", addr, err)
 	}
-	l := &Listener{tls: o.TLS, limiter: o.Limiter}
+	l := &Listener{tls: o.TLS, limiter: o.Limiter, accepted: make(chan *conn, maxAccepted)}
 	if l.limiter == nil {
 		l.limiter = NewConnLimiter(Limits{})
 	}
@@ -53,7 +65,43 @@ func Listen(addr string, o ListenOptions) (*Listener, error) {
 	if l.ql, err = l.socket.tr.Listen(l.tls, cfg); err != nil {
 		return nil, fmt.Errorf("quic listen %s: %w", addr, errors.Join(err, l.socket.udp.Close()))
 	}
+	go l.run()
 	return l, nil
+}
+
+// run takes connections from quic-go until it hands out no more.
+func (l *Listener) run() {
+	var running sync.WaitGroup
+	for range acceptors {
+		running.Go(func() {
+			for {
+				// A closed listener hands out what waits and then fails.
+				qc, err := l.ql.Accept(context.Background())
+				if err != nil {
+					return
+				}
+				l.take(qc)
+			}
+		})
+	}
+	running.Wait()
+	close(l.accepted)
+}
+
+// take puts a connection in the line for Accept.
+func (l *Listener) take(qc *quicgo.Conn) {
+	if e, ok := qc.Context().Value(leaseKey{}).(*lease); ok {
+		e.establish()
+	}
+	c := newConn(qc, l.socket, l.conns.remove)
+	if !l.conns.add(c) {
+		c.Close(0, closedReason)
+		return
+	}
+	select {
+	case l.accepted <- c:
+	case <-qc.Context().Done():
+	}
 }
 
 // admit counts a new connection until its context ends; an error refuses it
@@ -69,24 +117,16 @@ func (l *Listener) admit(ctx context.Context, info *quicgo.ClientInfo) (context.
 
 // Accept waits for the next connection whose handshake is done. After
 // [Listener.StopAccepting] it hands out those already waiting and then fails
-// with net.ErrClosed. Call it in a tight loop: at most 32 wait.
+// with net.ErrClosed. When some two hundred wait, further ones are refused.
 func (l *Listener) Accept(ctx context.Context) (transport.Conn, error) {
-	for {
-		qc, err := l.ql.Accept(ctx)
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return nil, fmt.Errorf("quic listener is closed: %w", net.ErrClosed)
-			}
-			return nil, err
+	select {
+	case c, ok := <-l.accepted:
+		if !ok {
+			return nil, fmt.Errorf("quic listener is closed: %w", net.ErrClosed)
 		}
-		if e, ok := qc.Context().Value(leaseKey{}).(*lease); ok {
-			e.establish()
-		}
-		c := newConn(qc, l.socket, l.conns.remove)
-		if l.conns.add(c) {
-			return c, nil
-		}
-		c.Close(0, closedReason)
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -125,15 +165,6 @@ func (l *Listener) StopAccepting() error {
 // socket. It may be called again.
 func (l *Listener) Close() error {
 	err := l.ql.Close()
-	// Whoever finished a handshake and was not accepted is told, too. A closed
-	// listener hands out what waits and then fails, without blocking.
-	for {
-		qc, closed := l.ql.Accept(context.Background())
-		if closed != nil {
-			break
-		}
-		qc.CloseWithError(0, closedReason)
-	}
 	l.conns.closeAll(0, closedReason)
 	return errors.Join(err, l.socket.close())
 }
