@@ -43,11 +43,14 @@ func (j *publishJob) Run() schedule.Verdict {
 		return schedule.Done
 	}
 	j.offset, j.applied = offset, true
-	waiting, err := j.shard.Apply(j.envelope, j)
-	if waiting {
+	out, err := j.shard.Apply(j.envelope, j)
+	if out.Waiting {
 		return schedule.Held // j may already be somebody else's
 	}
 	j.answer(err)
+	if out.Crowded {
+		return schedule.DoneYield
+	}
 	return schedule.Done
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,12 +185,14 @@ func TestChurn(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, uint64(p)))
 			conn := f.NewConnection()
 			defer conn.Close()
-			for range 600 {
+			for tried := 0; tried < 400; {
 				n := name(rng)
 				s, err := f.Stream(n.Tenant, n.Namespace, n.Name)
 				if err != nil {
+					runtime.Gosched()
 					continue
 				}
+				tried++
 				id := conn.Identity(n.Tenant, "x")
 				ctx, cancel := context.WithCancel(t.Context())
 				policy := Policy(rng.IntN(5))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,44 @@ func TestOrderPerShard(t *testing.T) {
 	if st.Publish.Inline == 0 || st.Publish.Executed == 0 || st.InflightBytes != 0 || st.Failed != 0 {
 		t.Fatalf("%+v", st)
 	}
+}
+
+// A publisher that finds its lane free all the time does not outrun a reader
+// that keeps up but shares its processor.
+func TestBurstDoesNotOverflowAReaderThatKeepsUp(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	f := newFixture(t, Config{})
+	sh := f.shard("s")
+	sub := f.subscribe(sh, stream.SubscribeOptions{Capacity: 16})
+	const batches = 20_000
+	var received int
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			pieces, err := sub.Next(t.Context())
+			if err != nil {
+				return
+			}
+			for _, p := range pieces {
+				received++
+				p.Release()
+			}
+		}
+	}()
+	batch := batchOf("x")
+	for range batches {
+		f.must(f.Publish(t.Context(), sh, f.id, batch, Fail, nil))
+	}
+	f.must(f.RemoveStream(fullName("s")))
+	<-done
+	if dropped, _ := sub.Dropped(); dropped != 0 || received != batches {
+		t.Fatalf("%d of %d batches received, %d dropped", received, batches, dropped)
+	}
+	if st := f.Stats().Publish; st.Inline != batches {
+		t.Fatalf("the lane was not free: %+v", st)
+	}
+	sub.Close()
 }
 
 // What each policy does when a stage has no room. Counters say so, nothing is
@@ -218,6 +257,40 @@ func TestPoliciesAtEachStage(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Refusals past the quota stage give back what they took of it.
+func TestRefusalIsRefunded(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"bytes": {ConnInflightBytes: 100},
+		"slot":  {Schedule: schedule.Config{Share: 1, Executors: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				cfg.Quota = admission.Quota{BytesPerSec: 1000, MessagesPerSec: 10}
+				f := newFixture(t, cfg)
+				defer f.Close()
+				sh := f.shard("s")
+				free := f.busy(sh)
+				f.must(f.Publish(t.Context(), sh, f.id, sized(80), Fail, nil))
+				for range 100 {
+					var overload *OverloadedError
+					if err := f.Publish(t.Context(), sh, f.id, sized(80), Fail, nil); !errors.As(err, &overload) || overload.Reason == TenantQuota {
+						t.Fatal(err)
+					}
+				}
+				free()
+				synctest.Wait()
+				// 3 of 10 messages and 82 of 1000 bytes are gone.
+				for range 7 {
+					f.must(f.Publish(t.Context(), sh, f.id, sized(100), Fail, nil))
+				}
+				if f.Publish(t.Context(), sh, f.id, sized(100), Fail, nil) == nil {
+					t.Fatal("more than the quota was admitted")
+				}
+			})
+		})
 	}
 }
 

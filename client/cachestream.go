@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/felixlog/felix/wire"
 )
@@ -27,7 +28,6 @@ type cacheStream struct {
 	room    waitList
 	ring    idRing[cacheCall]
 	watch   watchdog
-	retired bool
 	err     error
 	notRead bool // the last answer was one after which a broker reads no more
 
@@ -66,7 +66,7 @@ func (s *cacheStream) do(ctx context.Context, call *cacheCall) error {
 	call.number = s.out.put + 1
 	s.watch.busy()
 	if err := s.out.send(call.frame, nil, true); err != nil {
-		s.fail(err)
+		s.mute()
 	}
 	s.mu.Unlock()
 
@@ -82,7 +82,7 @@ func (s *cacheStream) do(ctx context.Context, call *cacheCall) error {
 func (s *cacheStream) admit(ctx context.Context, op cacheOp) error {
 	for {
 		switch {
-		case s.err != nil || s.retired:
+		case s.closed.Load():
 			return errStreamGone
 		case s.ring.span() < maxCalls && !s.out.full():
 			return nil
@@ -110,8 +110,19 @@ func (s *cacheStream) abandon(ctx context.Context, call *cacheCall) error {
 
 func (s *cacheStream) write() {
 	if err := s.out.run(); err != nil {
-		s.end(err)
+		s.mu.Lock()
+		s.mute()
+		s.mu.Unlock()
 	}
+}
+
+// mute handles a broker that takes no more bytes, or a lost connection: see
+// [publishStream.mute]. mu is held.
+func (s *cacheStream) mute() {
+	s.closed.Store(true)
+	s.out.stop()
+	s.room.wakeAll()
+	s.sess.st.SetReadDeadline(time.Now().Add(s.c.cfg.ackTimeout))
 }
 
 // read reads answers until the stream ends.
@@ -220,10 +231,9 @@ func (s *cacheStream) refuse(call *cacheCall, m *wire.Error) {
 // retire stops new calls; the stream ends when those under way are answered.
 // mu is held.
 func (s *cacheStream) retire() {
-	if s.retired || s.err != nil {
+	if s.closed.Load() {
 		return
 	}
-	s.retired = true
 	s.closed.Store(true)
 	s.out.end()
 	s.room.wakeAll()

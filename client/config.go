@@ -27,6 +27,7 @@ type config struct {
 	renewable bool // token may give another token when asked again
 
 	caFile            string
+	caPEM             []byte
 	roots             *x509.CertPool
 	tls               *tls.Config
 	certFile, keyFile string
@@ -158,8 +159,8 @@ func (c *config) validate() error {
 	if c.token == nil {
 		errs = append(errs, errors.New("no token: use WithToken or WithTokenProvider"))
 	}
-	if c.caFile != "" && c.roots != nil {
-		errs = append(errs, errors.New("both a CA file and a root pool are set"))
+	if c.trusts() > 1 {
+		errs = append(errs, errors.New("more than one of a CA file, a CA text and a root pool is set"))
 	}
 	if (c.certFile == "") != (c.keyFile == "") {
 		errs = append(errs, errors.New("a client certificate needs both its certificate and its key file"))
@@ -168,6 +169,17 @@ func (c *config) validate() error {
 		return fmt.Errorf("felix client options: %w", err)
 	}
 	return nil
+}
+
+// trusts counts the ways in which other roots than the platform's are named.
+func (c *config) trusts() int {
+	n := 0
+	for _, set := range []bool{c.caFile != "", len(c.caPEM) > 0, c.roots != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 // checkSeeds splits and checks the seed addresses.
@@ -203,6 +215,7 @@ func (c *config) tlsClient(firstSeed string) (*tls.Config, error) {
 	}
 	made, err := tlsconfig.NewClient(tlsconfig.ClientOptions{
 		CAFile:     c.caFile,
+		CAPEM:      c.caPEM,
 		Roots:      c.roots,
 		CertFile:   c.certFile,
 		KeyFile:    c.keyFile,
@@ -220,7 +233,7 @@ func (c *config) tlsClient(firstSeed string) (*tls.Config, error) {
 	own := c.tls.Clone()
 	own.MinVersion = tls.VersionTLS13
 	own.ServerName = name
-	if c.caFile != "" || c.roots != nil {
+	if c.trusts() > 0 {
 		own.RootCAs = made.RootCAs
 	}
 	if c.certFile != "" {

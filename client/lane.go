@@ -214,7 +214,7 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 	r.last = o.err
 	direct := l.owner != "" && s.b.addr == l.owner
 	if direct && o.err.Code != CodeUnauthenticated {
-		l.owner = "" // back through the entry broker
+		l.owner, l.current = "", nil // back through the entry broker
 	}
 	switch {
 	case o.err.Code == CodeUnauthenticated:

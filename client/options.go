@@ -51,6 +51,9 @@ func WithTokenProvider(provider func(ctx context.Context) (string, error)) Optio
 // WithCAFile trusts the certificates of a PEM file instead of the platform's.
 func WithCAFile(path string) Option { return set(func(c *config) { c.caFile = path }) }
 
+// WithCAPEM trusts the certificates of a PEM text instead of the platform's.
+func WithCAPEM(pem []byte) Option { return set(func(c *config) { c.caPEM = pem }) }
+
 // WithRootCAs trusts pool instead of the platform's roots.
 func WithRootCAs(pool *x509.CertPool) Option { return set(func(c *config) { c.roots = pool }) }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/felixlog/felix/wire"
 )
@@ -40,6 +41,7 @@ type publishStream struct {
 	ring     idRing[request]
 	watch    watchdog
 	retired  bool   // takes no more requests; ends when all are answered
+	muted    bool   // cannot be written to any longer
 	err      error  // why it ended; nil while it lives
 	clean    bool   // it ended because it was retired and the broker agreed
 	refusal  *Error // the error frame that announced the end, if any
@@ -103,7 +105,7 @@ func (s *publishStream) enqueue(ctx context.Context, r *request, direct bool) er
 func (s *publishStream) admit(ctx context.Context) error {
 	for {
 		switch {
-		case s.err != nil || s.retired:
+		case s.closed.Load():
 			return errStreamGone
 		case s.ring.span() < s.window && !s.out.full():
 			return nil
@@ -123,7 +125,7 @@ func (s *publishStream) send(r *request, direct bool) error {
 			return err
 		}
 		if err := s.out.send(frame, nil, direct); err != nil {
-			s.fail(err)
+			s.mute()
 			return errStreamGone
 		}
 		return nil
@@ -142,7 +144,7 @@ func (s *publishStream) send(r *request, direct bool) error {
 	}
 	if err := s.out.send(frame, busy, direct); err != nil {
 		s.ring.take(id)
-		s.fail(err)
+		s.mute()
 		return errStreamGone
 	}
 	return nil
@@ -198,8 +200,21 @@ func frameTooLarge(n, limit int) error {
 // write is the writer goroutine.
 func (s *publishStream) write() {
 	if err := s.out.run(); err != nil {
-		s.end(err)
+		s.mu.Lock()
+		s.mute()
+		s.mu.Unlock()
 	}
+}
+
+// mute handles a broker that takes no more bytes, or a lost connection. What
+// it took may still be answered, and why it stopped may be on its way: the
+// reader decides when that is over. mu is held.
+func (s *publishStream) mute() {
+	s.closed.Store(true)
+	s.muted = true
+	s.out.stop()
+	s.room.wakeAll()
+	s.sess.st.SetReadDeadline(time.Now().Add(s.c.cfg.ackTimeout))
 }
 
 // retire stops new requests; the stream ends when everything sent is
@@ -211,7 +226,7 @@ func (s *publishStream) retire() {
 }
 
 func (s *publishStream) retireLocked() {
-	if s.retired || s.err != nil {
+	if s.closed.Load() {
 		return
 	}
 	s.retired = true
@@ -234,7 +249,7 @@ func (s *publishStream) fail(err error) {
 		return
 	}
 	s.err = err
-	s.clean = s.retired && s.refusal == nil && errors.Is(err, io.EOF)
+	s.clean = s.retired && !s.muted && s.refusal == nil && errors.Is(err, io.EOF)
 	s.closed.Store(true)
 	first := s.ring.next - s.out.put // id of the first frame put
 	for _, r := range s.ring.takeAll() {

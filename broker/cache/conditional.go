@@ -84,8 +84,9 @@ func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) 
 		}
 		e := s.live(sh, sh.index[scoped{c.id, string(key)}])
 		if !cond.holds(e) {
+			r := resultOf(false, e)
 			sh.mu.Unlock()
-			return resultOf(false, e), nil
+			return r, nil
 		}
 		growth, entries := size, int64(1)
 		if e != nil {

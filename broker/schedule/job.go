@@ -8,6 +8,9 @@ type Verdict uint8
 const (
 	// Done frees the lane.
 	Done Verdict = iota
+	// DoneYield frees the lane and lets other goroutines run before the
+	// caller goes on.
+	DoneYield
 	// Held keeps the lane until [Lane.Continue], which may already have been
 	// called when Run returns.
 	Held

@@ -47,7 +47,7 @@ func (l *Lane) Continue(j *Job) {
 	s := l.tenant.s
 	verdict := s.run(j)
 	s.mu.Lock()
-	if verdict == Done {
+	if verdict != Held {
 		s.release(l)
 	}
 	s.mu.Unlock()

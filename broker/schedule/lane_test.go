@@ -14,7 +14,6 @@ import (
 func TestLaneRunsInOrderOneAtATime(t *testing.T) {
 	const lanes, producers, each = 3, 4, 400
 	s := New(Config{Executors: 3, Share: 8})
-	defer s.Close()
 	var work sync.WaitGroup
 	var continuations sync.WaitGroup
 	for range lanes {
@@ -62,6 +61,7 @@ func TestLaneRunsInOrderOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	continuations.Wait()
+	s.Close() // executors have counted their last job
 	st := s.Stats()
 	if st.Inline+st.Executed != lanes*producers*each || st.Queued != 0 || st.Busy != 0 {
 		t.Fatalf("stats %+v, want %d jobs and nothing left", st, lanes*producers*each)

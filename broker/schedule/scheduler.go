@@ -105,10 +105,13 @@ func (s *Scheduler) Submit(l *Lane, pass Pass, j *Job) {
 	verdict := s.run(j)
 	s.mu.Lock()
 	s.inline++
-	if verdict == Done {
+	if verdict != Held {
 		s.release(l)
 	}
 	s.mu.Unlock()
+	if verdict == DoneYield {
+		runtime.Gosched()
+	}
 }
 
 // release frees l; mu is held.
@@ -149,7 +152,7 @@ func (s *Scheduler) execute() {
 		verdict := s.run(j)
 		s.mu.Lock()
 		s.ran++
-		if verdict == Done {
+		if verdict != Held {
 			s.release(l)
 		}
 		s.mu.Unlock()

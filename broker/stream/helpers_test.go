@@ -95,11 +95,11 @@ func publish(t testing.TB, sh *Shard, n int, w Waiter) (waiting bool) {
 	if _, err := sh.Claim(e); err != nil {
 		t.Errorf("claim: %v", err)
 	}
-	waiting, err := sh.Apply(e, w)
+	out, err := sh.Apply(e, w)
 	if err != nil {
 		t.Errorf("apply: %v", err)
 	}
-	return waiting
+	return out.Waiting
 }
 
 // publishAll publishes batches of n records and waits for each to settle, as a

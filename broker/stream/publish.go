@@ -6,6 +6,15 @@ type Waiter interface {
 	Settled()
 }
 
+// An Outcome is how a batch was received.
+type Outcome struct {
+	// Waiting: at least one queue under [Block] had no room.
+	Waiting bool
+	// Crowded: some queue is half full, so that whoever publishes on should
+	// let the readers run first.
+	Crowded bool
+}
+
 // Claim gives e the shard's next offsets and returns the first. The caller
 // holds the shard's lane; every claim is followed by its Apply, in the same
 // order.
@@ -24,18 +33,18 @@ func (sh *Shard) Claim(e *Envelope) (uint64, error) {
 // of the claims; the next may follow once this one is settled. Apply takes
 // over the caller's reference, whatever it answers.
 //
-// waiting says that at least one queue under [Block] had no room. w is then
-// told, perhaps before Apply returns, when all have; otherwise w is not used.
-// A batch without records settles at once and changes nothing.
-func (sh *Shard) Apply(e *Envelope, w Waiter) (waiting bool, err error) {
+// If the batch is left waiting, w is told, perhaps before Apply returns, when
+// all queues have it; otherwise w is not used. A batch without records settles
+// at once and changes nothing.
+func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 	defer e.release()
 	if e.meta.Count == 0 {
-		return false, nil
+		return Outcome{}, nil
 	}
 	sh.mu.Lock()
 	if err := sh.end; err != nil {
 		sh.mu.Unlock()
-		return false, err
+		return Outcome{}, err
 	}
 	if sh.snapshot == nil && len(sh.slots) > 0 {
 		sh.snapshot = append([]*Subscription(nil), sh.slots...)
@@ -51,31 +60,34 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (waiting bool, err error) {
 	c.records.Add(uint64(e.meta.Count))
 	c.bytes.Add(uint64(e.meta.PayloadBytes))
 	if len(subs) == 0 {
-		return false, nil
+		return Outcome{}, nil
 	}
 	sh.waiter = w
 	sh.pending.Store(1)
 	var taken uint64
+	var out Outcome
 	for _, s := range subs {
 		if s.policy == Block {
 			sh.pending.Add(1) // before the offer: it may settle at once
 		}
-		outcome := s.offer(e)
-		if outcome == offerParked {
+		became := s.offer(e)
+		out.Crowded = out.Crowded || s.crowded()
+		if became == offerParked {
 			c.parked.Add(1)
 			continue
 		}
 		if s.policy == Block {
 			sh.pending.Add(-1)
 		}
-		if outcome == offerTaken {
+		if became == offerTaken {
 			taken++
 		} else {
 			e.release()
 		}
 	}
 	c.enqueued.Add(taken)
-	return sh.pending.Add(-1) > 0, nil
+	out.Waiting = sh.pending.Add(-1) > 0
+	return out, nil
 }
 
 // settled says that one queue the batch waited for has taken it or is gone.

@@ -51,6 +51,9 @@ func (s *Subscription) room(size int64) bool {
 	return depth == 0 || depth < s.capacity && s.bytes.Load()+size <= s.maxBytes
 }
 
+// crowded says that the queue is half full.
+func (s *Subscription) crowded() bool { return 2*s.depth.Load() > s.capacity }
+
 // push queues e; mu is held.
 func (s *Subscription) push(e *Envelope) {
 	s.depth.Add(1)

@@ -152,9 +152,10 @@ func TestNextEnds(t *testing.T) {
 		publish(t, sh, 1, nil)
 		sub := subscribe(t, sh, SubscribeOptions{Start: Earliest()})
 		publish(t, sh, 1, nil)
-		go sub.Close()
-		eventually(t, "closed", func() bool { return len(sh.Subscriptions()) == 0 })
+		closed := make(chan struct{})
+		go func() { defer close(closed); sub.Close() }()
 		sub.Close()
+		<-closed
 		if _, err := sub.Next(t.Context()); err != ErrSubscriptionClosed {
 			t.Fatal(err)
 		}
@@ -188,8 +189,8 @@ func TestNextEnds(t *testing.T) {
 		if _, err := sh.Claim(e); err != ErrRemoved {
 			t.Fatal(err)
 		}
-		if waiting, err := sh.Apply(e, nil); waiting || err != ErrRemoved {
-			t.Fatal(waiting, err)
+		if out, err := sh.Apply(e, nil); out.Waiting || err != ErrRemoved {
+			t.Fatal(out, err)
 		}
 		if n := sh.hub.Stats().Subscriptions; n != 0 {
 			t.Fatalf("%d subscriptions counted", n)
@@ -202,6 +203,39 @@ func TestNextEnds(t *testing.T) {
 		go publish(t, sh, 2, nil)
 		newReader(t, sub).until(base + 2)
 	})
+}
+
+// Wake tells of what Poll has not returned yet, and of nothing else.
+func TestWake(t *testing.T) {
+	sh := newShard(t, Config{})
+	sub := subscribe(t, sh, SubscribeOptions{})
+	woken := func() bool {
+		select {
+		case <-sub.Wake():
+			return true
+		default:
+			return false
+		}
+	}
+	if woken() {
+		t.Fatal("woken for nothing")
+	}
+	publishAll(t, sh, 3, 1)
+	r := newReader(t, sub)
+	r.rest()
+	if woken() || r.batches != 3 {
+		t.Fatalf("woken for what was taken, %d batches", r.batches)
+	}
+	publish(t, sh, 1, nil)
+	if !woken() {
+		t.Fatal("not woken for a batch")
+	}
+	r.rest()
+	sh.stream.End(ErrRemoved)
+	if !woken() {
+		t.Fatal("not woken for the end")
+	}
+	sub.Close()
 }
 
 func TestInfo(t *testing.T) {

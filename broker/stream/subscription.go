@@ -116,6 +116,12 @@ func (s *Subscription) Poll() ([]Piece, error) {
 	}
 	clear(s.taken)
 	s.taken, s.queue = s.queue, s.taken[:0]
+	if s.end == nil {
+		select {
+		case <-s.wake: // it told of what is taken now
+		default:
+		}
+	}
 	s.shard.hub.counters.dequeued.Add(uint64(len(s.taken)))
 	return s.taken, nil
 }

@@ -76,9 +76,10 @@ func (s *Server) Frames(keep func(Entry) bool) []Entry {
 	})
 }
 
-// WaitLog waits until an entry satisfies match and returns the first.
-func (s *Server) WaitLog(ctx context.Context, match func(Entry) bool) (Entry, error) {
-	for from := 0; ; {
+// WaitLog waits until an entry satisfies match and returns the first such one
+// from the given place of the log on.
+func (s *Server) WaitLog(ctx context.Context, from int, match func(Entry) bool) (Entry, error) {
+	for {
 		s.mu.Lock()
 		log, changed := s.log, s.changed
 		s.mu.Unlock()

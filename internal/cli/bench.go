@@ -85,14 +85,14 @@ rate of acknowledged messages and the latency of a batch.`,
 			if seconds > 0 && !cmd.Flags().Changed("total") {
 				b.Total, total = bench.Endless, 0
 			}
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer c.Close()
 			bar := a.startProgress("ingest", total, "message")
 			defer bar.finish()
-			r, err := b.Run(cmd.Context(), s.Client, bar.add)
+			r, err := b.Run(cmd.Context(), c, bar.add)
 			bar.finish()
 			if err != nil {
 				return benchError(err)
@@ -223,15 +223,15 @@ end.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations:       map[string]string{connects: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
+			defer c.Close()
 			bar := a.startProgress("cache", 2*f.total, "request")
 			defer bar.finish()
 			b := bench.Cache{Cache: args[0], Total: f.total, Warmup: f.warmup, PayloadBytes: f.payload, Concurrency: concurrency}
-			r, err := b.Run(cmd.Context(), s.Client, bar.add)
+			r, err := b.Run(cmd.Context(), c, bar.add)
 			bar.finish()
 			if err != nil {
 				return benchError(err)

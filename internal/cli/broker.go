@@ -33,7 +33,7 @@ func (v *settingValue) Type() string {
 	if v.toggle {
 		return "bool"
 	}
-	return "string"
+	return "VALUE"
 }
 
 func (a *App) brokerCommand() *cobra.Command {
@@ -89,7 +89,14 @@ at once.`,
 // settingUsage is one line of help for a setting.
 func settingUsage(s *config.Setting) string {
 	first, _, _ := strings.Cut(s.Help, ". ")
-	return fmt.Sprintf("%s (env %s)", strings.TrimSuffix(first, "."), s.Env)
+	usage := strings.TrimSuffix(first, ".")
+	switch {
+	case s.Derived != "":
+		usage += " (default " + s.Derived + ")"
+	case s.Default != "" && s.Default != "false":
+		usage += " (default " + s.Default + ")"
+	}
+	return withVariable(usage, s.Env)
 }
 
 // brokerConfig loads the settings from all their sources.

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,12 +45,12 @@ A key that is absent, or whose time to live is over, is exit code 5.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations:       map[string]string{connects: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			value, ok, err := s.Cache(args[0]).Get(cmd.Context(), args[1])
+			defer c.Close()
+			value, ok, err := c.Cache(args[0]).Get(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}
@@ -104,12 +101,12 @@ With --ttl-ms the key is absent again that many milliseconds later.`,
 				}
 				options = append(options, client.WithTTL(time.Duration(ttlMS)*time.Millisecond))
 			}
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			if err := s.Cache(args[0]).Put(cmd.Context(), args[1], value, options...); err != nil {
+			defer c.Close()
+			if err := c.Cache(args[0]).Put(cmd.Context(), args[1], value, options...); err != nil {
 				return err
 			}
 			if a.flags.json {
@@ -139,29 +136,12 @@ func (a *App) cacheValue(given []string, file string) ([]byte, error) {
 		}
 		return []byte(given[0]), nil
 	}
-	in := a.Stdin
-	if file != "" && file != "-" {
-		f, err := os.Open(a.abs(file))
-		if err != nil {
-			exit := ExitUsage
-			if errors.Is(err, os.ErrNotExist) {
-				exit = ExitNotFound
-			}
-			return nil, &Error{Exit: exit, Err: err}
-		}
-		defer f.Close()
-		in = f
-	} else if a.StdinTTY {
-		a.remark("reading the value from the terminal; Ctrl-D ends it")
-	}
-	value, err := io.ReadAll(io.LimitReader(in, maxMessageBytes+1))
+	in, err := a.openInput(file, "the bytes of the value")
 	if err != nil {
 		return nil, err
 	}
-	if len(value) > maxMessageBytes {
-		return nil, usageError("the value is longer than the %d bytes it may have", maxMessageBytes)
-	}
-	return value, nil
+	defer in.close()
+	return in.readWhole()
 }
 
 func (a *App) cacheDeleteCommand() *cobra.Command {
@@ -176,12 +156,12 @@ error.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations:       map[string]string{connects: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			previous, existed, err := s.Cache(args[0]).Delete(cmd.Context(), args[1])
+			defer c.Close()
+			previous, existed, err := c.Cache(args[0]).Delete(cmd.Context(), args[1])
 			if err != nil {
 				return err
 			}

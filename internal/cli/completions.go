@@ -2,7 +2,6 @@ package cli
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,10 +54,7 @@ func generateCompletions(root *cobra.Command, shell string, w io.Writer) error {
 }
 
 // completeContexts offers the names of the saved contexts.
-func (a *App) completeContexts(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 && slices.Contains(args, "--") {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func (a *App) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	store, err := a.contextStore()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -23,23 +23,13 @@ const (
 	connectTimeout = 10 * time.Second
 )
 
-// A session is a client with what it was connected by.
-type session struct {
-	*client.Client
-	by resolved
-}
-
 // connect reaches the broker that flags, environment and context name.
-func (a *App) connect(ctx context.Context, cmd *cobra.Command) (*session, error) {
+func (a *App) connect(ctx context.Context, cmd *cobra.Command) (*client.Client, error) {
 	by, err := a.resolve(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.dial(ctx, &by)
-	if err != nil {
-		return nil, err
-	}
-	return &session{Client: c, by: by}, nil
+	return a.dial(ctx, &by)
 }
 
 // dial opens one client for a connection.

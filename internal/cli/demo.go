@@ -13,6 +13,7 @@ import (
 
 	"github.com/felixlog/felix/client"
 	"github.com/felixlog/felix/examples"
+	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/demo"
 	"github.com/felixlog/felix/internal/dev"
 )
@@ -71,7 +72,7 @@ can, which it also does when its output is not a terminal.`, count(examples.Quak
 func (a *App) runDemo(ctx context.Context, speed float64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoTime, fmt.Errorf("the demo did not end within %s", demoTime))
 	defer cancel()
-	server, err := dev.Start(ctx, dev.Options{Lossless: true, Version: thisBuild().Version})
+	server, err := dev.Start(ctx, dev.Options{Flags: lossless(), Version: thisBuild().Version})
 	if err != nil {
 		return fmt.Errorf("start a private broker: %w", err)
 	}
@@ -94,6 +95,12 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 		return err
 	}
 	return a.tellDemo(out, report)
+}
+
+// lossless are broker settings that hold the publisher back for a slow reader
+// instead of dropping what it cannot take.
+func lossless() map[string]string {
+	return map[string]string{"subscriber-queue-policy": string(config.Block)}
 }
 
 // styled is Stdout for text with colours: they stay where a person sees them

@@ -32,6 +32,7 @@ func exitMeanings() []string {
 // An Error is a failure with its exit code and, where there is one, a line on
 // what to do about it.
 type Error struct {
+	// Exit is the code; 0 leaves it to what Err is.
 	Exit int
 	Err  error
 	Hint string

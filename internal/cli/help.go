@@ -133,9 +133,9 @@ func (a *App) printHelp(w io.Writer, cmd *cobra.Command) {
 		fmt.Fprintf(w, "\n%s\n%s\n", heading("Examples"), strings.TrimRight(cmd.Example, "\n"))
 	}
 	if flags := ownFlags(cmd); flags.HasAvailableFlags() {
-		fmt.Fprintf(w, "\n%s\n%s", heading("Flags"), flags.FlagUsagesWrapped(a.width()))
+		fmt.Fprintf(w, "\n%s\n%s", heading("Flags"), flagList(flags, a.width()))
 	}
-	fmt.Fprintf(w, "\n%s\n%s", heading("Flags of every command"), globalFlagSet(cmd).FlagUsagesWrapped(a.width()))
+	fmt.Fprintf(w, "\n%s\n%s", heading("Flags of every command"), flagList(globalFlagSet(cmd), a.width()))
 	switch {
 	case !cmd.HasParent():
 		fmt.Fprintf(w, "\n\"felix help COMMAND\" tells more. Contexts and connection flags: \"felix help connection\".\n")

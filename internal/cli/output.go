@@ -147,7 +147,10 @@ func perSecond(n uint64, d time.Duration) float64 {
 
 // rate writes how many nouns pass in a second: 1,234 messages/s.
 func rate(perSecond float64, noun string) string {
-	if perSecond < 10 {
+	switch {
+	case noun == "byte":
+		return size(uint64(perSecond)) + "/s"
+	case perSecond < 10:
 		return fmt.Sprintf("%.1f %ss/s", perSecond, noun)
 	}
 	return count(uint64(perSecond+0.5)) + " " + noun + "s/s"

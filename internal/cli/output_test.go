@@ -131,6 +131,7 @@ func TestFigures(t *testing.T) {
 		size(1024):                        "1.0 KiB",
 		size(5 << 20):                     "5.0 MiB",
 		size(1 << 50):                     "1024.0 TiB",
+		rate(5<<20, "byte"):               "5.0 MiB/s",
 		rate(2.54, "message"):             "2.5 messages/s",
 		rate(1234.5, "message"):           "1,235 messages/s",
 		elapsed(1500 * time.Nanosecond):   "2µs",

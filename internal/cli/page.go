@@ -37,7 +37,7 @@ func pageOf(cmd *cobra.Command) page {
 		examples: dedent(cmd.Example), connects: cmd.Annotations[connects] != "", runnable: cmd.Runnable(),
 	}
 	if flags := ownFlags(cmd); flags.HasAvailableFlags() {
-		p.flags = strings.TrimRight(flags.FlagUsagesWrapped(referenceWidth), "\n")
+		p.flags = strings.TrimRight(flagList(flags, referenceWidth), "\n")
 	}
 	for _, sub := range cmd.Commands() {
 		if !sub.Hidden {

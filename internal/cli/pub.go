@@ -79,12 +79,12 @@ in memory has no log, so its acknowledgements carry none.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			return a.publish(cmd.Context(), s.Publisher(args[0], options...), source, args[0], f.ack == "message")
+			defer c.Close()
+			return a.publish(cmd.Context(), c.Publisher(args[0], options...), source, args[0], f.ack == "message")
 		},
 	}
 	flags := cmd.Flags()

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"io"
-	"os"
 )
 
 // A pubSource yields the messages to publish.
@@ -30,42 +29,20 @@ func (a *App) pubSource(f *pubFlags, data []string) (source pubSource, closeSour
 		}
 		return &repeated{from: &oneMessage{payload: []byte(data[0])}, times: f.count}, nothing, nil
 	}
-	in, bytesKnown := a.Stdin, uint64(0)
-	closeSource = nothing
-	if f.file != "" && f.file != "-" {
-		file, err := os.Open(a.abs(f.file))
-		if err != nil {
-			exit := ExitUsage
-			if errors.Is(err, os.ErrNotExist) {
-				exit = ExitNotFound
-			}
-			return nil, nil, &Error{Exit: exit, Err: err}
-		}
-		info, err := file.Stat()
-		if err == nil && info.IsDir() {
-			file.Close()
-			return nil, nil, usageError("%s is a directory", f.file)
-		}
-		if err == nil && info.Mode().IsRegular() {
-			bytesKnown = uint64(info.Size())
-		}
-		in, closeSource = file, func() { file.Close() }
-	} else if a.StdinTTY {
-		a.remark("reading messages from the terminal; Ctrl-D ends them")
+	in, err := a.openInput(f.file, "messages")
+	if err != nil {
+		return nil, nil, err
 	}
 	if f.whole {
-		payload, err := io.ReadAll(io.LimitReader(in, maxMessageBytes+1))
-		closeSource()
+		defer in.close()
+		payload, err := in.readWhole()
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(payload) > maxMessageBytes {
-			return nil, nil, usageError("the input is longer than the %d bytes a message may have", maxMessageBytes)
-		}
 		return &repeated{from: &oneMessage{payload: payload}, times: f.count}, nothing, nil
 	}
-	lines := &lineMessages{lines: newLineReader(in, maxMessageBytes), bytes: bytesKnown}
-	return &repeated{from: lines, times: f.count}, closeSource, nil
+	lines := &lineMessages{lines: newLineReader(in, maxMessageBytes), bytes: in.size}
+	return &repeated{from: lines, times: f.count}, in.close, nil
 }
 
 // oneMessage is a source of one message.

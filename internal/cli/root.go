@@ -130,8 +130,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return err.hinting("commands: %s", strings.Join(names, ", "))
 }
 
-// positional checks that a command got between least and most arguments; a
-// most below 0 stands for any number.
+// positional checks that a command got between least and most arguments.
 func positional(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		names := strings.Fields(cmd.Use)[1:]
@@ -139,7 +138,7 @@ func positional(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return usageError("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):least], " and ")).
 				hinting("usage: %s", usageLine(cmd))
-		case most >= 0 && len(args) > most:
+		case len(args) > most:
 			return usageError("%s does not take the argument %q", cmd.CommandPath(), args[most]).
 				hinting("usage: %s", usageLine(cmd))
 		}

@@ -112,14 +112,11 @@ func (a *App) addGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON, errors too")
-	flags.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no remarks")
+	flags.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress, no remarks, no summaries")
 	flags.StringVar(&a.flags.context, "context", "", "connect with the context `NAME`")
 	flags.StringVar(&a.flags.config, "config", "", "`FILE` of the contexts")
 	for _, s := range settings() {
-		usage := s.usage
-		if s.env != "" {
-			usage += " (env " + s.env + ")"
-		}
+		usage := withVariable(s.usage, s.env)
 		switch {
 		case s.list != nil:
 			flags.StringSliceVarP(s.list(&a.flags.connection), s.flag, s.short, nil, usage)
@@ -129,6 +126,18 @@ func (a *App) addGlobalFlags(root *cobra.Command) {
 			flags.StringVarP(s.field(&a.flags.connection), s.flag, s.short, "", usage)
 		}
 	}
+}
+
+// withVariable adds to the help of a flag the variable that stands for it, if
+// there is one.
+func withVariable(usage, variable string) string {
+	switch before, defaulted := strings.CutSuffix(usage, ")"); {
+	case variable == "":
+		return usage
+	case defaulted && strings.Contains(usage, "(default "):
+		return before + "; env " + variable + ")"
+	}
+	return usage + " (env " + variable + ")"
 }
 
 // contextStore is the context file this command line works with.

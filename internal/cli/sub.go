@@ -60,12 +60,12 @@ before it ("-" where there is no offset); json is one object a line, with
 			if err != nil {
 				return err
 			}
-			s, err := a.connect(cmd.Context(), cmd)
+			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			subscription, err := s.Subscribe(cmd.Context(), args[0], options...)
+			defer c.Close()
+			subscription, err := c.Subscribe(cmd.Context(), args[0], options...)
 			if err != nil {
 				return err
 			}

@@ -145,7 +145,7 @@ func shellWords(line string) []string {
 // docs/cli.md is what the tree says.
 func TestReference(t *testing.T) {
 	const path = "../../docs/cli.md"
-	want := Reference(testRoot(t))
+	want := reference(testRoot(t))
 	if *update {
 		if err := os.MkdirAll("../../docs", 0o755); err != nil {
 			t.Fatal(err)

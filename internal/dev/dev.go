@@ -35,9 +35,6 @@ type Options struct {
 	// Port is for clients (UDP), HTTPPort for /live, /ready and /metrics
 	// (TCP). 0 takes a free one.
 	Port, HTTPPort int
-	// Lossless holds publishers back for a slow subscriber, instead of
-	// dropping what it cannot take.
-	Lossless bool
 	// Flags are broker settings by the names of their flags; they come
 	// before what this package sets.
 	Flags map[string]string

@@ -93,9 +93,6 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 		"auto-create":         "true",
 		"stream-ring-records": ringRecords,
 	}
-	if o.Lossless {
-		flags["subscriber-queue-policy"] = string(config.Block)
-	}
 	if !slices.ContainsFunc(o.Environ, func(entry string) bool { return strings.HasPrefix(entry, "FELIX_LOG=") }) {
 		flags["log"] = "warn" // a person is at the terminal
 	}

@@ -115,18 +115,23 @@ func (l *Listener) admit(ctx context.Context, info *quicgo.ClientInfo) (context.
 	return context.WithValue(ctx, leaseKey{}, lease), nil
 }
 
-// Accept waits for the next connection whose handshake is done. After
-// [Listener.StopAccepting] it hands out those already waiting and then fails
-// with net.ErrClosed. When some two hundred wait, further ones are refused.
+// Accept waits for the next connection whose handshake is done; those that
+// ended while they waited are passed over. After [Listener.StopAccepting] it
+// hands out whoever waits still and then fails with net.ErrClosed. When some
+// two hundred wait, further ones are refused.
 func (l *Listener) Accept(ctx context.Context) (transport.Conn, error) {
-	select {
-	case c, ok := <-l.accepted:
-		if !ok {
-			return nil, fmt.Errorf("quic listener is closed: %w", net.ErrClosed)
+	for {
+		select {
+		case c, ok := <-l.accepted:
+			if !ok {
+				return nil, fmt.Errorf("quic listener is closed: %w", net.ErrClosed)
+			}
+			if c.qc.Context().Err() == nil {
+				return c, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-		return c, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
@@ -135,7 +140,7 @@ const closedReason = "endpoint closed"
 // Addr is the bound address.
 func (l *Listener) Addr() net.Addr { return l.socket.udp.LocalAddr() }
 
-// Conns is how many accepted connections are open.
+// Conns is how many connections are open, those that wait for Accept included.
 func (l *Listener) Conns() int { return l.conns.len() }
 
 // Socket reads the counters of the UDP socket.

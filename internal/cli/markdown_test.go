@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Reference is the page docs/cli.md: every command with its help, as the tree
+// reference is the page docs/cli.md: every command with its help, as the tree
 // has it.
-func Reference(root *cobra.Command) string {
+func reference(root *cobra.Command) string {
 	var out strings.Builder
 	out.WriteString("# The felix command line\n\n" +
 		"Made from the command tree by `go test ./internal/cli -run TestReference -update`; edit the commands, not this page.\n")
@@ -17,7 +17,7 @@ func Reference(root *cobra.Command) string {
 		writeMarkdown(&out, pageOf(cmd))
 	}
 	out.WriteString("\n## Flags of every command\n\n")
-	fence(&out, "", strings.TrimRight(root.PersistentFlags().FlagUsagesWrapped(referenceWidth), "\n"))
+	fence(&out, "", strings.TrimRight(flagList(root.PersistentFlags(), referenceWidth), "\n"))
 	return out.String()
 }
 
