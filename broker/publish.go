@@ -40,7 +40,9 @@ const (
 )
 
 // A Completion hears how a publish ended. Complete is called once, perhaps
-// before Publish returns, on any goroutine; it must not block.
+// before Publish returns, on any goroutine, while the shard's lane is held, so
+// in the shard's order. It must not block, nor publish under a policy that
+// waits.
 type Completion interface {
 	Complete(Result)
 }

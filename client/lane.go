@@ -211,7 +211,7 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 	if r.failedAt.IsZero() {
 		r.failedAt = time.Now()
 	}
-	r.last = o.err
+	r.last, r.hasty = o.err, false
 	direct := l.owner != "" && s.b.addr == l.owner
 	if direct && o.err.Code != CodeUnauthenticated {
 		l.owner, l.current = "", nil // back through the entry broker
@@ -227,6 +227,7 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 	case r.attempts+1 >= l.c.cfg.reconnect.Attempts:
 		return false
 	case o.unsent:
+		r.hasty = r.attempts == 0 // finding another stream has its own waits
 	case direct && (o.err.Retry == RetryNow || o.err.Retry == RetryElsewhere) && r.attempts == 0:
 	case !r.atLeastOnce:
 		return false

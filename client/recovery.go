@@ -49,11 +49,13 @@ func (l *lane) pause(batch []*request) time.Duration {
 	var attempts int
 	var hint time.Duration
 	for _, r := range batch {
-		attempts = max(attempts, r.attempts)
+		if !r.hasty {
+			attempts = max(attempts, r.attempts)
+		}
 		hint = max(hint, r.last.RetryAfter)
 	}
 	if attempts == 0 {
-		return hint // only a new token is needed
+		return hint // only another stream or a new token is needed
 	}
 	return max(hint, l.c.cfg.reconnect.wait(attempts))
 }

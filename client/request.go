@@ -29,6 +29,7 @@ type request struct {
 	reauths     int       // of those, for an expired token
 	failedAt    time.Time // first failure
 	last        *Error    // latest failure
+	hasty       bool      // no need to wait before it is sent again
 
 	// Exactly one of these is told.
 	done    func(Ack, error)

@@ -78,9 +78,9 @@ var scripts = []script{
 	}},
 }
 
-// TestPublishedClient runs the published Python client, as it is, against a
+// TestClientScenarios runs the published Python client, as it is, against a
 // node of ours. Every scenario is a subtest named by its id (wire 22.4).
-func TestPublishedClient(t *testing.T) {
+func TestClientScenarios(t *testing.T) {
 	env := pythonClient(t)
 	t.Logf("%s %s", clientPackage, env.version)
 	for _, s := range scripts {

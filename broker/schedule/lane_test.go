@@ -16,8 +16,10 @@ func TestLaneRunsInOrderOneAtATime(t *testing.T) {
 	s := New(Config{Executors: 3, Share: 8})
 	var work sync.WaitGroup
 	var continuations sync.WaitGroup
+	var releases []func()
 	for range lanes {
 		l := s.NewTenant().NewLane()
+		releases = append(releases, hold(t, s, l)) // so that the first ones queue
 		var running atomic.Int32
 		last := make([]int, producers)
 		for p := range producers {
@@ -56,6 +58,10 @@ func TestLaneRunsInOrderOneAtATime(t *testing.T) {
 			}()
 		}
 	}
+	for _, release := range releases {
+		eventually(t, "jobs queue", func() bool { return s.Stats().Queued > 0 })
+		release()
+	}
 	work.Wait()
 	if err := s.Drain(t.Context()); err != nil {
 		t.Fatal(err)
@@ -63,8 +69,8 @@ func TestLaneRunsInOrderOneAtATime(t *testing.T) {
 	continuations.Wait()
 	s.Close() // executors have counted their last job
 	st := s.Stats()
-	if st.Inline+st.Executed != lanes*producers*each || st.Queued != 0 || st.Busy != 0 {
-		t.Fatalf("stats %+v, want %d jobs and nothing left", st, lanes*producers*each)
+	if st.Inline+st.Executed != lanes*(1+producers*each) || st.Queued != 0 || st.Busy != 0 {
+		t.Fatalf("stats %+v, want %d jobs and nothing left", st, lanes*(1+producers*each))
 	}
 	if st.Inline == 0 || st.Executed == 0 {
 		t.Errorf("both ways should have been taken: %+v", st)

@@ -10,8 +10,8 @@ type Waiter interface {
 type Outcome struct {
 	// Waiting: at least one queue under [Block] had no room.
 	Waiting bool
-	// Crowded: some queue is half full, so that whoever publishes on should
-	// let the readers run first.
+	// Crowded: the batch filled some queue past its half, so whoever publishes
+	// on should let the readers run first.
 	Crowded bool
 }
 
@@ -71,7 +71,6 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 			sh.pending.Add(1) // before the offer: it may settle at once
 		}
 		became := s.offer(e)
-		out.Crowded = out.Crowded || s.crowded()
 		if became == offerParked {
 			c.parked.Add(1)
 			continue
@@ -81,6 +80,9 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 		}
 		if became == offerTaken {
 			taken++
+			// A queue that is full already is no reason to yield: its reader
+			// does not keep up, and must not slow the publisher.
+			out.Crowded = out.Crowded || s.crowded()
 		} else {
 			e.release()
 		}

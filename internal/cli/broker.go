@@ -149,6 +149,7 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 	for _, warning := range warnings {
 		logger.Warn(warning)
 	}
+	tuneProcess(cfg.Process)
 	keys := auth.NewStaticKeys()
 	n, err := node.Start(ctx, node.Options{Config: cfg, Keys: keys, Logger: logger, Version: thisBuild().Version})
 	if err != nil {

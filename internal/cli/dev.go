@@ -105,6 +105,7 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 	if err != nil {
 		return a.explainDev(err)
 	}
+	tuneProcess(server.Process())
 	ready := devReady{
 		Status: "ready", Addr: server.Addr(), CAFile: server.CAFile(), TokenFile: server.TokenFile(),
 		Tenant: dev.Tenant, Namespace: dev.Namespace, AdminURL: server.AdminURL(), PID: os.Getpid(),

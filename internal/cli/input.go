@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"io"
 	"os"
 )
@@ -24,11 +23,7 @@ func (a *App) openInput(file, what string) (*input, error) {
 	}
 	f, err := os.Open(a.abs(file))
 	if err != nil {
-		exit := ExitUsage
-		if errors.Is(err, os.ErrNotExist) {
-			exit = ExitNotFound
-		}
-		return nil, &Error{Exit: exit, Err: err}
+		return nil, &Error{Exit: ExitUsage, Err: err}
 	}
 	in := &input{Reader: f, close: func() { f.Close() }}
 	info, err := f.Stat()

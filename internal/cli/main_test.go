@@ -27,6 +27,8 @@ func TestScripts(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(env.WorkDir, "quakes.ndjson"), examples.Quakes(), 0o600); err != nil {
 				return err
 			}
+			// Under the race detector a process sleeps a second as it ends.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))

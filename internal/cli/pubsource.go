@@ -8,7 +8,7 @@ import (
 // A pubSource yields the messages to publish.
 type pubSource interface {
 	// next returns the next message, or io.EOF after the last. The slice is
-	// the caller's until the call after.
+	// not written to any more.
 	next() ([]byte, error)
 	// ready says whether next would return without waiting.
 	ready() bool

@@ -182,7 +182,7 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 // scriptEnviron is the environment of the script's commands.
 func scriptEnviron(ts *testscript.TestScript) []string {
 	var environ []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "WORK"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "GORACE"} {
 		environ = append(environ, name+"="+ts.Getenv(name))
 	}
 	for _, s := range settings() {

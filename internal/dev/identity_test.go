@@ -22,6 +22,9 @@ func TestIdentityStaysAcrossStarts(t *testing.T) {
 	if first.token != second.token {
 		t.Error("the token changed from one start to the next")
 	}
+	if first.reset != second.reset {
+		t.Error("the reset secret changed from one start to the next")
+	}
 	if !vouches(second.key, first.token, now.AddDate(100, 0, 0)) {
 		t.Error("the token is not good a hundred years later")
 	}

@@ -22,6 +22,7 @@ import (
 // A Server is a running development broker.
 type Server struct {
 	*node.Node
+	cfg   *config.Config
 	trust trust
 	id    identity
 	dir   string
@@ -67,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(err, n.Shutdown(ctx))
 	}
 	n.Ready()
-	return &Server{Node: n, trust: certificates, id: id, dir: o.Dir}, nil
+	return &Server{Node: n, cfg: cfg, trust: certificates, id: id, dir: o.Dir}, nil
 }
 
 // portErrorOf names the holder of a port that was taken between the check and
@@ -87,14 +88,19 @@ func portErrorOf(err error, o Options) error {
 // settings are a broker's, with what makes it one for development.
 func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	flags := map[string]string{
-		"quic-bind":           at(o.Port),
-		"quic-listeners":      "1",
-		"metrics-bind":        at(o.HTTPPort),
-		"auto-create":         "true",
-		"stream-ring-records": ringRecords,
+		"quic-bind":      at(o.Port),
+		"quic-listeners": "1",
+		"metrics-bind":   at(o.HTTPPort),
+		"auto-create":    "true",
 	}
-	if !slices.ContainsFunc(o.Environ, func(entry string) bool { return strings.HasPrefix(entry, "FELIX_LOG=") }) {
-		flags["log"] = "warn" // a person is at the terminal
+	for variable, byDefault := range map[string][2]string{
+		"FELIX_LOG":                 {"log", "warn"}, // a person is at the terminal
+		"FELIX_STREAM_RING_RECORDS": {"stream-ring-records", ringRecords},
+	} {
+		isVariable := func(entry string) bool { return strings.HasPrefix(entry, variable+"=") }
+		if !slices.ContainsFunc(o.Environ, isVariable) {
+			flags[byDefault[0]] = byDefault[1]
+		}
 	}
 	maps.Copy(flags, o.Flags)
 	environ := slices.DeleteFunc(slices.Clone(o.Environ), func(entry string) bool {
@@ -124,6 +130,9 @@ func (s *Server) Addr() string { return s.ClientAddrs()[0] }
 
 // AdminURL is the base of /live, /ready and /metrics.
 func (s *Server) AdminURL() string { return "http://" + s.AdminAddr() }
+
+// Process is what the settings say of the process the broker runs in.
+func (s *Server) Process() config.Process { return s.cfg.Process }
 
 // CAFile is the file of the authority, "" in memory.
 func (s *Server) CAFile() string { return s.trust.file }

@@ -65,11 +65,11 @@ func Listen(addr string, o ListenOptions) (*Listener, error) {
 	if l.ql, err = l.socket.tr.Listen(l.tls, cfg); err != nil {
 		return nil, fmt.Errorf("quic listen %s: %w", addr, errors.Join(err, l.socket.udp.Close()))
 	}
-	go l.run()
+	l.run()
 	return l, nil
 }
 
-// run takes connections from quic-go until it hands out no more.
+// run starts taking connections from quic-go, until it hands out no more.
 func (l *Listener) run() {
 	var running sync.WaitGroup
 	for range acceptors {
@@ -84,8 +84,10 @@ func (l *Listener) run() {
 			}
 		})
 	}
-	running.Wait()
-	close(l.accepted)
+	go func() {
+		running.Wait()
+		close(l.accepted)
+	}()
 }
 
 // take puts a connection in the line for Accept.

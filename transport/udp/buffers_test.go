@@ -100,7 +100,7 @@ func TestBufferWarning(t *testing.T) {
 func TestBufferWarningIsShared(t *testing.T) {
 	var out bytes.Buffer
 	var once sync.Once
-	o := Options{Logger: slog.New(slog.NewTextHandler(&out, nil)), WarnOnce: &once, ReceiveBuffer: 1 << 31}
+	o := Options{Logger: slog.New(slog.NewTextHandler(&out, nil)), WarnOnce: &once, ReceiveBuffer: 1 << 30}
 	refused := 0
 	for range 3 {
 		c, err := Listen("127.0.0.1:0", o)

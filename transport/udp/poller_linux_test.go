@@ -111,19 +111,3 @@ func TestPollerShare(t *testing.T) {
 		}
 	}
 }
-
-func TestPollBudget(t *testing.T) {
-	var none *PollBudget
-	if !none.acquire() {
-		t.Error("no budget is a bound")
-	}
-	none.release()
-	b := NewPollBudget(2)
-	if !b.acquire() || !b.acquire() || b.acquire() {
-		t.Error("want two places")
-	}
-	b.release()
-	if !b.acquire() || b.acquire() {
-		t.Error("want the place back, once")
-	}
-}

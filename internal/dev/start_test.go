@@ -1,0 +1,122 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/internal/config"
+)
+
+func start(t *testing.T, o Options) *Server {
+	t.Helper()
+	server, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// Streams and caches appear on first use, and a late reader gets what was
+// published before.
+func TestFirstUseMakesStreamsAndCaches(t *testing.T) {
+	server := start(t, Options{})
+	if server.CAFile() != "" || server.TokenFile() != "" {
+		t.Errorf("a server in memory names files %q, %q", server.CAFile(), server.TokenFile())
+	}
+	c, err := server.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const messages = 3000 // more than a broker keeps by default
+	publisher := c.Publisher("orders")
+	for i := range messages {
+		if err := publisher.SendFunc(t.Context(), func(client.Ack, error) {}, strconv.AppendInt(nil, int64(i), 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := publisher.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	subscription, err := c.Subscribe(t.Context(), "orders", client.From(client.Earliest()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer subscription.Close()
+	for i := range messages {
+		event, err := subscription.Next(t.Context())
+		if err != nil || string(event.Payload) != strconv.Itoa(i) {
+			t.Fatalf("message %d is %q, error %v", i, event.Payload, err)
+		}
+	}
+	users := c.Cache("users")
+	if err := users.Put(t.Context(), "u1", []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	if value, found, err := users.Get(t.Context(), "u1"); err != nil || !found || string(value) != "v" {
+		t.Errorf("value %q, found %v, error %v", value, found, err)
+	}
+}
+
+func TestTakenPortIsNamed(t *testing.T) {
+	first := start(t, Options{})
+	_, text, err := net.SplitHostPort(first.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Start(t.Context(), Options{Port: port})
+	taken, ok := errors.AsType[*PortTakenError](err)
+	if !ok || taken.Network != UDP || taken.Port != port {
+		t.Errorf("error %v, want that UDP port %d is taken", err, port)
+	}
+}
+
+// The environment tunes the broker, but cannot make it listen elsewhere or
+// present other certificates; a settings file is not read.
+func TestEnvironmentTunes(t *testing.T) {
+	environ := []string{
+		"FELIX_QUIC_BIND=0.0.0.0:1", "FELIX_QUIC_LISTENERS=4", "FELIX_TLS_CERT=/no/such/file",
+		"FELIX_BROKER_CONFIG=/no/such/file", "FELIX_BROKER_PUBLISH_WINDOW=7", "FELIX_AUTH_TENANT=t1",
+	}
+	given := slices.Clone(environ)
+	cfg, _, err := settings(&Options{Port: 5000, Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(environ, given) {
+		t.Errorf("the caller's environment was changed to %v", environ)
+	}
+	if cfg.Listen.QUICBind != "127.0.0.1:5000" || cfg.Listen.QUICListeners != 1 || cfg.TLS.CertFile != "" {
+		t.Errorf("listens on %s (%d listeners) with %q", cfg.Listen.QUICBind, cfg.Listen.QUICListeners, cfg.TLS.CertFile)
+	}
+	if cfg.Publish.Window != 7 || cfg.Publish.RingRecords != 100_000 || cfg.Process.Log != "warn" {
+		t.Errorf("window %d, ring of %d, log %s", cfg.Publish.Window, cfg.Publish.RingRecords, cfg.Process.Log)
+	}
+	cfg, _, err = settings(&Options{
+		Environ: []string{"FELIX_STREAM_RING_RECORDS=10", "FELIX_LOG=debug"},
+		Flags:   map[string]string{"subscriber-queue-policy": "block"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Publish.RingRecords != 10 || cfg.Process.Log != "debug" || cfg.Subscribe.QueuePolicy != config.Block {
+		t.Errorf("ring of %d, log %s, policy %s", cfg.Publish.RingRecords, cfg.Process.Log, cfg.Subscribe.QueuePolicy)
+	}
+	if _, _, err := settings(&Options{Environ: []string{"FELIX_BROKER_PUBLISH_WINDOW=many"}}); err == nil {
+		t.Error("a value that is no number was taken")
+	}
+}
