@@ -30,6 +30,9 @@ type Options struct {
 	Routing uint8
 	// Durable asks for a log under the shards.
 	Durable bool
+	// QueuePolicy is that of subscriptions which name none; DefaultPolicy
+	// leaves it to the [Config].
+	QueuePolicy QueuePolicy
 }
 
 // A QueuePolicy says what happens to a batch that finds a subscription's

@@ -32,6 +32,9 @@ func (sh *Shard) Subscribe(o SubscribeOptions) (*Subscription, error) {
 		wake:     make(chan struct{}, 1),
 	}
 	if s.policy == DefaultPolicy {
+		s.policy = sh.stream.opts.QueuePolicy
+	}
+	if s.policy == DefaultPolicy {
 		s.policy = cfg.QueuePolicy
 	}
 	if s.capacity <= 0 {

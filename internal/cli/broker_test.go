@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,6 +121,28 @@ func TestPubIsInterrupted(t *testing.T) {
 	}
 	if said := ta.errs.String(); !strings.Contains(said, "felix: interrupted\n") {
 		t.Errorf("said %q", said)
+	}
+}
+
+// Ctrl-C while a broker is being reached is told as that, not as silence.
+func TestDialIsInterrupted(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ta := newTestApp(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- ta.Run(ctx, []string{"pub", "orders", "x", "--brokers", silent.LocalAddr().String(), "--tenant", "t", "--token", "x"})
+	}()
+	if _, _, err := silent.ReadFrom(make([]byte, 2048)); err != nil { // the handshake has begun
+		t.Fatal(err)
+	}
+	cancel(errInterrupted)
+	if code := <-done; code != ExitOther || ta.errs.String() != "felix: interrupted\n" {
+		t.Errorf("exit %d, said %q", code, &ta.errs)
 	}
 }
 

@@ -88,10 +88,12 @@ func (a *App) dial(ctx context.Context, by *resolved) (*client.Client, error) {
 	if err == nil {
 		return c, nil
 	}
-	if isType[*client.UnreachableError](err) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case isType[*client.UnreachableError](err):
 		return nil, unreachable(err, by)
-	}
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("no broker answered at %s within %s", strings.Join(by.Brokers, ", "), patience)
 		return nil, unreachable(err, by)
 	}

@@ -210,7 +210,10 @@ func (a *App) selectDev(ready *devReady, passing bool) (restore func(), err erro
 // explainDev says what to do about a failed start.
 func (a *App) explainDev(err error) error {
 	taken, ok := errors.AsType[*dev.PortTakenError](err)
-	if !ok {
+	switch {
+	case errors.Is(err, dev.ErrSettings):
+		return &Error{Exit: ExitUsage, Err: err}
+	case !ok:
 		return err
 	}
 	flag := "--port"

@@ -85,6 +85,10 @@ func portErrorOf(err error, o Options) error {
 	return err
 }
 
+// ErrSettings is wrapped when the settings in the environment or the options
+// cannot be used.
+var ErrSettings = errors.New("settings")
+
 // settings are a broker's, with what makes it one for development.
 func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	flags := map[string]string{
@@ -108,7 +112,7 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	})
 	cfg, warnings, err = config.Load(config.Sources{Flags: flags, Environ: environ, FileSystem: noFiles{}})
 	if err != nil {
-		return nil, nil, fmt.Errorf("settings: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	return cfg, warnings, nil
 }

@@ -28,6 +28,9 @@ func (s *control) cacheRoute(tenant, namespace, name string) (*cacheRoute, error
 	if tenant != s.principal.Tenant {
 		return nil, errTenant
 	}
+	if err := validNames("cache", namespace, name); err != nil {
+		return nil, err
+	}
 	found := cacheRoute{
 		tenant: tenant, namespace: namespace, name: name,
 		read:  s.principal.Grants.CacheReadScope(namespace, name),
@@ -60,9 +63,6 @@ func (s *Server) cache(tenant, namespace, name string) (*cache.Cache, error) {
 	var missing *broker.NotFoundError
 	if err == nil || !errors.As(err, &missing) {
 		return c, err
-	}
-	if err := validNames("cache", tenant, namespace, name); err != nil {
-		return nil, err
 	}
 	if err := s.mayCreate(missing); err != nil {
 		return nil, scopeNotFound(err, tenant, namespace, name)

@@ -38,9 +38,18 @@ func (s *control) discover(m wire.Message) verdict {
 	return goOn
 }
 
+// mayAsk checks what every question about a name is checked for: any
+// principal of the tenant may ask.
+func (s *control) mayAsk(tenant, kind, namespace, name string) error {
+	if tenant != s.principal.Tenant {
+		return errTenant
+	}
+	return validNames(kind, namespace, name)
+}
+
 func (s *control) streamShards(m *wire.StreamShards) (wire.Message, error) {
-	if m.Tenant != s.principal.Tenant {
-		return nil, errTenant
+	if err := s.mayAsk(m.Tenant, "stream", m.Namespace, m.Stream); err != nil {
+		return nil, err
 	}
 	view := &wire.StreamShardsView{RequestID: m.RequestID}
 	st, err := s.c.srv.stream(m.Tenant, m.Namespace, m.Stream)
@@ -53,8 +62,8 @@ func (s *control) streamShards(m *wire.StreamShards) (wire.Message, error) {
 }
 
 func (s *control) cacheShards(m *wire.CacheShards) (wire.Message, error) {
-	if m.Tenant != s.principal.Tenant {
-		return nil, errTenant
+	if err := s.mayAsk(m.Tenant, "cache", m.Namespace, m.Cache); err != nil {
+		return nil, err
 	}
 	view := &wire.CacheShardsView{RequestID: m.RequestID}
 	c, err := s.c.srv.cache(m.Tenant, m.Namespace, m.Cache)
@@ -66,8 +75,8 @@ func (s *control) cacheShards(m *wire.CacheShards) (wire.Message, error) {
 }
 
 func (s *control) shardOwners(m *wire.ShardOwners) (wire.Message, error) {
-	if m.Tenant != s.principal.Tenant {
-		return nil, errTenant
+	if err := s.mayAsk(m.Tenant, "name", m.Namespace, m.Name); err != nil {
+		return nil, err
 	}
 	view := &wire.ShardOwnersView{RequestID: m.RequestID}
 	var shards uint32

@@ -52,14 +52,14 @@ func (s *Server) waitQuiet(ctx context.Context, grace time.Duration) {
 }
 
 // pause waits d, or less when ctx ends; it says whether it waited in full.
+// The clock that tokens expire by is not asked: a stop takes real time.
 func (s *Server) pause(ctx context.Context, d time.Duration) bool {
-	done := make(chan struct{})
-	cancel := s.clock.AfterFunc(d, func() { close(done) })
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
-	case <-done:
+	case <-t.C:
 		return true
 	case <-ctx.Done():
-		cancel()
 		return false
 	}
 }

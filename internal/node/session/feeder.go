@@ -233,8 +233,8 @@ func (f *feeder) flush() error {
 }
 
 // finish ends the event stream in the way its end is to be read (wire 2.4):
-// FIN when this side is done, after an error frame when the rights ended;
-// RESET when delivery failed on the way.
+// FIN when the stream is gone, or after an error frame when the rights ended;
+// RESET when delivery failed on the way; with the connection on a drain.
 func (f *feeder) finish(err error) {
 	release(f.held)
 	f.held = nil
@@ -242,9 +242,13 @@ func (f *feeder) finish(err error) {
 	case errors.Is(cause, errRightsExpired):
 		_, _ = f.out.Write(wire.AppendMessage(nil, f.offer.Error(errExpired.Failure)))
 	case errors.Is(cause, errDrained):
+		// The stream stays open until the connection closes: a clean end
+		// would tell the client that the subscription is complete, and it
+		// would not come back after a restart.
 		if pieces, pollErr := f.sub.Poll(); pollErr == nil {
 			_ = f.send(pieces)
 		}
+		return
 	case errors.Is(err, stream.ErrRemoved):
 	default:
 		f.c.srv.metrics.Subscribe.Disconnects.Inc()

@@ -70,10 +70,13 @@ func (r *routes) names(p *wire.Publish) []byte {
 func (r *route) alive() bool { return r.refused != nil || r.stream.Active() }
 
 // routeTo authorises and resolves in the order a refusal is to be worded:
-// tenant, permission, existence (wire 8.1).
+// tenant, grammar of the names, permission, existence (wire 8.1).
 func (s *Server) routeTo(p *auth.Principal, tenant, namespace, name string) *route {
 	if tenant != p.Tenant {
 		return &route{refused: errTenant}
+	}
+	if err := validNames("stream", namespace, name); err != nil {
+		return &route{refused: asRefusal(err)}
 	}
 	if !p.Grants.CanPublish(namespace, name) {
 		return &route{refused: errForbidden}
@@ -93,9 +96,6 @@ func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) 
 	if err == nil || !errors.As(err, &missing) {
 		return st, err
 	}
-	if err := validNames("stream", tenant, namespace, name); err != nil {
-		return nil, err
-	}
 	if err := s.mayCreate(missing); err != nil {
 		return nil, err
 	}
@@ -107,12 +107,14 @@ func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) 
 	return s.broker.Stream(tenant, namespace, name)
 }
 
-// validNames applies the one grammar of names at this door (decision 9).
-func validNames(kind, tenant, namespace, name string) error {
-	for _, part := range []struct{ kind, name string }{{"tenant", tenant}, {"namespace", namespace}, {kind, name}} {
-		if err := wire.ValidateName(part.kind, part.name); err != nil {
-			return invalidRequest(err.Error())
-		}
+// validNames applies the one grammar of names at this door (decision 9). The
+// tenant's is that of a verified token.
+func validNames(kind, namespace, name string) error {
+	if err := wire.ValidateName("namespace", namespace); err != nil {
+		return invalidRequest(err.Error())
+	}
+	if err := wire.ValidateName(kind, name); err != nil {
+		return invalidRequest(err.Error())
 	}
 	return nil
 }

@@ -61,7 +61,11 @@ func (s *control) subscribable(m *wire.Subscribe) (*stream.Shard, error) {
 		return nil, errExpired
 	case m.Tenant != s.principal.Tenant:
 		return nil, errTenant
-	case !s.principal.Grants.CanSubscribe(m.Namespace, m.Stream):
+	}
+	if err := validNames("stream", m.Namespace, m.Stream); err != nil {
+		return nil, err
+	}
+	if !s.principal.Grants.CanSubscribe(m.Namespace, m.Stream) {
 		return nil, errForbidden
 	}
 	st, err := s.c.srv.stream(m.Tenant, m.Namespace, m.Stream)
