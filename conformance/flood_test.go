@@ -225,6 +225,28 @@ func TestUnauthenticatedStreams(t *testing.T) {
 	c.legacy().wantAlive()
 }
 
+// TestHalfHeadersBeforeAuth: a stream that sends part of a header and then
+// nothing is given up within the authentication deadline, also on a connection
+// that has authenticated, and frees its place (BR-05).
+func TestHalfHeadersBeforeAuth(t *testing.T) {
+	n := felixtest.Start(t, felixtest.WithSetting("auth-timeout-ms", "500"))
+	n.CreateCache("primary")
+	c := dialRaw(t, n)
+	c.legacy().wantAlive()
+	var held []*rawStream
+	for i := range 64 {
+		s := c.open()
+		s.bytes([]byte("FLX1\x00\x01\x00\x00\x00\x00\x00")[:1+i%11])
+		held = append(held, s)
+	}
+	// Four times as many as are read at once: those that wait go as well.
+	for _, s := range held {
+		s.wantEnd()
+		s.wantStopped()
+	}
+	c.legacy().wantAlive()
+}
+
 // TestHalfFrames leaves streams in the middle of a header and of a payload
 // (BR-05). The node may wait for the rest for as long as it documents; when
 // the client gives up, nothing of them may stay.

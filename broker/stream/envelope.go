@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // envelopeOverhead is what an envelope costs beside its buffer, rounded up.
@@ -41,6 +42,7 @@ type Envelope struct {
 
 	hub   *Hub
 	meta  Meta
+	made  time.Time
 	has   Shape   // optional fields this batch can fill
 	buf   *buffer // headroom, then the block
 	block []byte
@@ -70,6 +72,7 @@ func (h *Hub) NewEnvelope(block []byte, m Meta) *Envelope {
 	e.block = e.buf.bytes[h.headroom:]
 	copy(e.block, block)
 	e.meta = m
+	e.made = h.clock.Now()
 	e.has = WithOffsets
 	if m.Skipped > 0 {
 		e.has |= WithSkipped
@@ -98,6 +101,9 @@ func (e *Envelope) Count() int { return e.meta.Count }
 
 // PayloadBytes is the sum of the records' lengths.
 func (e *Envelope) PayloadBytes() int { return e.meta.PayloadBytes }
+
+// Made is when the batch was accepted, for latency figures.
+func (e *Envelope) Made() time.Time { return e.made }
 
 // Block is the record block: u32 count, then the records. Read only.
 func (e *Envelope) Block() []byte { return e.block }

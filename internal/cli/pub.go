@@ -210,6 +210,7 @@ func readBatches(ctx context.Context, source pubSource) (batches <-chan pubBatch
 				select {
 				case out <- batch:
 				case <-ctx.Done():
+					failed = context.Cause(ctx)
 					return
 				}
 				batch = pubBatch{}

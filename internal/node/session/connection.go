@@ -177,14 +177,23 @@ func (c *connection) addFeeder(f *feeder) bool {
 	if c.draining {
 		return false
 	}
+	if len(c.feeders) == 0 {
+		c.srv.metrics.Subscribe.ActiveConnections.Inc()
+	}
 	c.feeders[f] = struct{}{}
 	return true
 }
 
 func (c *connection) removeFeeder(f *feeder) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.feeders[f]; !ok {
+		return
+	}
 	delete(c.feeders, f)
-	c.mu.Unlock()
+	if len(c.feeders) == 0 {
+		c.srv.metrics.Subscribe.ActiveConnections.Dec()
+	}
 }
 
 // endSubscriptions asks every feeder to deliver what is queued and end, and

@@ -29,6 +29,7 @@ type feeder struct {
 	end      context.CancelCauseFunc
 	unwatch  func() // stops the expiry timer
 	done     chan struct{}
+	since    time.Time // when the subscription began
 
 	delivered *telemetry.TenantMetrics
 	batch     merge
@@ -55,7 +56,7 @@ func (c *connection) openFeeder(ctx context.Context, s *control, sub *stream.Sub
 	if _, err := out.Write(hello); err != nil {
 		return nil, fmt.Errorf("write hello: %w", err)
 	}
-	f := &feeder{c: c, id: id, sub: sub, identity: s.identity, out: out, offer: s.offer, shape: shapeFor(s.offer), done: make(chan struct{})}
+	f := &feeder{c: c, id: id, sub: sub, identity: s.identity, out: out, offer: s.offer, shape: shapeFor(s.offer), since: c.srv.clock.Now(), done: make(chan struct{})}
 	f.delivered = c.srv.metrics.Tenants.For(s.principal.Tenant)
 	f.batch.limit(&c.srv.cfg)
 	f.ctx, f.end = context.WithCancelCause(out.Context())
@@ -92,10 +93,7 @@ func (f *feeder) deliver() error {
 		if err != nil {
 			return err
 		}
-		f.c.srv.inflight.Add(1)
-		err = f.send(pieces)
-		f.c.srv.inflight.Add(-1)
-		if err != nil {
+		if err := f.send(pieces); err != nil {
 			return err
 		}
 	}
@@ -180,6 +178,7 @@ func (f *feeder) add(p stream.Piece) error {
 			return err
 		}
 		_, err := f.out.Write(frame)
+		f.observe(p.Envelope.Made())
 		p.Release()
 		return err
 	}
@@ -222,6 +221,12 @@ func (f *feeder) flush() error {
 		return nil
 	}
 	_, err := f.out.Write(f.pending)
+	if len(f.held) > 0 {
+		f.observe(f.held[0].Envelope.Made())
+	} else if !f.batch.made.IsZero() {
+		f.observe(f.batch.made)
+		f.batch.made = time.Time{}
+	}
 	f.pending = f.pending[:0]
 	if cap(f.pending) > keepReplyBuffer {
 		f.pending = nil
@@ -230,6 +235,14 @@ func (f *feeder) flush() error {
 	clear(f.held)
 	f.held = f.held[:0]
 	return err
+}
+
+// observe records how long the oldest batch of a write was on its way. What
+// was history when the subscription began says nothing about delivery.
+func (f *feeder) observe(made time.Time) {
+	if made.After(f.since) {
+		f.c.srv.metrics.Subscribe.Latency.Observe(f.c.srv.clock.Now().Sub(made))
+	}
 }
 
 // finish ends the event stream in the way its end is to be read (wire 2.4):

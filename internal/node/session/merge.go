@@ -21,7 +21,8 @@ type merge struct {
 	base   uint64
 	bytes  int // payload bytes
 	since  time.Time
-	loaded bool // the previous batch found events behind its first
+	made   time.Time // of the oldest merged event not written yet
+	loaded bool      // the previous batch found events behind its first
 	meta   stream.Meta
 }
 
@@ -59,6 +60,9 @@ func (m *merge) add(p stream.Piece, now func() time.Time) {
 		m.block = append(m.block[:0], 0, 0, 0, 0)
 		m.meta = p.Envelope.Meta()
 		m.base = m.meta.BaseOffset
+		if m.made.IsZero() {
+			m.made = p.Envelope.Made()
+		}
 		if m.loaded && m.delay > 0 {
 			m.since = now()
 		}

@@ -104,5 +104,5 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) {
 	c.serve(ctx)
 }
 
-// Inflight is the number of requests and deliveries in progress.
+// Inflight is the number of requests being served.
 func (s *Server) Inflight() int64 { return s.inflight.Load() }
