@@ -18,7 +18,7 @@ func store(t *testing.T) Store {
 func TestAddUseRemove(t *testing.T) {
 	s := store(t)
 	add := func(name string, c Connection, replace bool) error {
-		return s.Update(func(f *File) error { return f.Add(name, c, "/home/u/work", replace) })
+		return s.Update(func(f *File) error { return f.Add(name, c, "/home/u/project", replace) })
 	}
 	if err := add("one", Connection{Brokers: []string{"127.0.0.1:5000"}, Tenant: "t1", CAFile: "tls/ca.pem", TokenFile: "/abs/token"}, false); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestAddUseRemove(t *testing.T) {
 		t.Errorf("current is %q, want the first one added", f.Current)
 	}
 	one := f.Contexts["one"]
-	if one.CAFile != "/home/u/work/tls/ca.pem" || one.TokenFile != "/abs/token" {
+	if one.CAFile != "/home/u/project/tls/ca.pem" || one.TokenFile != "/abs/token" {
 		t.Errorf("paths not saved absolute: %+v", one)
 	}
 	if !f.Contexts["two"].ALPN {
