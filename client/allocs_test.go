@@ -116,21 +116,21 @@ func loopClient(t testing.TB) *Client {
 	b := c.endpoints.all()[0]
 	caps := capabilitiesOf(fullOffer(nil).(*wire.AuthOK))
 	cn := &conn{Conn: newLoopConn(), b: b}
+	session := func(answer func([]byte, wire.Header, []byte) []byte) *session {
+		st := newLoopStream(answer)
+		context.AfterFunc(cn.Context(), st.close)
+		return &session{st: st, in: wire.NewFrameReader(st, wire.MaxFramePayload), caps: caps}
+	}
 	b.first, b.caps = cn, caps
 	c.entry.Store(b)
-	b.publishes[1][0].stream = newPublishStream(cn, loopSession(caps, answerAck()), true)
-	b.caches[0].stream.Store(newCacheStream(b, loopSession(caps, answerValue())))
+	b.publishes[1][0].stream = newPublishStream(cn, session(answerAck()), true)
+	b.caches[0].stream.Store(newCacheStream(b, session(answerValue())))
 	return c
 }
 
 func newLoopConn() *loopConn {
 	ctx, end := context.WithCancel(context.Background())
 	return &loopConn{ctx, end}
-}
-
-func loopSession(caps *capabilities, answer func([]byte, wire.Header, []byte) []byte) *session {
-	st := newLoopStream(answer)
-	return &session{st: st, in: wire.NewFrameReader(st, wire.MaxFramePayload), caps: caps}
 }
 
 func answerAck() func([]byte, wire.Header, []byte) []byte {

@@ -143,6 +143,17 @@ func TestPoolTakesTurns(t *testing.T) {
 	}
 }
 
+// A noticedContext counts who begins to wait for its end.
+type noticedContext struct {
+	context.Context
+	asked *atomic.Int32
+}
+
+func (c *noticedContext) Done() <-chan struct{} {
+	c.asked.Add(1)
+	return c.Context.Done()
+}
+
 // Those who come to one place while it is being dialled wait for the same
 // dial; one who gives up does not spoil it for the others.
 func TestPoolSharesDials(t *testing.T) {
@@ -157,9 +168,17 @@ func TestPoolSharesDials(t *testing.T) {
 	eventually(t, "the dial has begun", func() bool { return peer.dialled(transport.Cache) == 1 })
 	got := make(chan transport.Conn, 10)
 	var waiting sync.WaitGroup
+	var arrived atomic.Int32
 	for range cap(got) {
-		waiting.Go(func() { got <- get(t, p, transport.Cache) })
+		waiting.Go(func() {
+			c, err := p.Conn(&noticedContext{Context: t.Context(), asked: &arrived}, transport.Cache)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- c
+		})
 	}
+	eventually(t, "all wait", func() bool { return int(arrived.Load()) == cap(got) })
 	giveUp()
 	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
 		t.Errorf("one who gave up got %v", err)

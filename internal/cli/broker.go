@@ -157,7 +157,7 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 	}
 	if cfg.Catalog.File == "" {
 		logger.Warn("no catalog is set: there is no tenant, and every client will be refused")
-	} else if err := followCatalog(ctx, a.abs(cfg.Catalog.File), n.Core(), keys, logger); err != nil {
+	} else if err := n.FollowCatalog(ctx, a.abs(cfg.Catalog.File), keys); err != nil {
 		return errors.Join(&Error{Exit: ExitUsage, Err: err}, n.Shutdown(context.WithoutCancel(ctx)))
 	}
 	n.Ready()

@@ -3,6 +3,7 @@ package quic
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 
@@ -96,7 +97,9 @@ func TestFailedHandshakeReturnsPlace(t *testing.T) {
 }
 
 func TestLimiterVerifiesAddressesUnderPressure(t *testing.T) {
-	at := func(ip string) net.Addr { return &net.UDPAddr{IP: net.ParseIP(ip), Port: 1} }
+	at := func(ip string) net.Addr {
+		return net.UDPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(ip), 1))
+	}
 	l := NewConnLimiter(Limits{MaxConns: 10, MaxPerIP: 4, MaxUnverified: 3})
 	take := func(ip string) *lease {
 		t.Helper()

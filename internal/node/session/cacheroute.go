@@ -64,12 +64,10 @@ func (s *Server) cache(tenant, namespace, name string) (*cache.Cache, error) {
 	if err == nil || !errors.As(err, &missing) {
 		return c, err
 	}
-	if err := s.mayCreate(missing); err != nil {
-		return nil, scopeNotFound(err, tenant, namespace, name)
-	}
 	full := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: name}
-	if err := s.broker.AddCache(full, cache.Options{}); err != nil && !alreadyThere(err) {
-		return nil, err
+	err = s.create(missing, func() error { return s.broker.AddCache(full, cache.Options{}) })
+	if err != nil {
+		return nil, scopeNotFound(err, tenant, namespace, name)
 	}
 	s.log.Info("cache created on first use", "tenant_id", tenant, "namespace", namespace, "cache", name)
 	return s.broker.Cache(tenant, namespace, name)

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -227,4 +228,25 @@ func TestRemovedStream(t *testing.T) {
 		t.Fatalf("publish to the new stream: %+v", a)
 	}
 	again.batch()
+}
+
+// What could not be created does not use up what may be created on first use.
+func TestFailedCreationsDoNotCount(t *testing.T) {
+	n := felixtest.Start(t, felixtest.WithSetting("auto-create-limit", "2"))
+	p := dial(t, n)
+	l := p.login(modern(), n.Token())
+	for i := range uint64(50) {
+		m := p.publish(i, "s", []byte("x"))
+		m.Namespace = []byte("nowhere")
+		l.send(m.Append(nil))
+		if a := l.ack(); !a.Failed || a.Code != wire.CodeNotFound {
+			t.Fatalf("publish to an unknown namespace: %+v", a)
+		}
+	}
+	for i, want := range []bool{false, false, true, true} {
+		l.send(p.publish(uint64(i), fmt.Sprint("s", i), []byte("x")).Append(nil))
+		if a := l.ack(); a.Failed != want || want && a.Code != wire.CodeLimitExceeded {
+			t.Fatalf("stream %d: %+v", i, a)
+		}
+	}
 }

@@ -96,11 +96,9 @@ func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) 
 	if err == nil || !errors.As(err, &missing) {
 		return st, err
 	}
-	if err := s.mayCreate(missing); err != nil {
-		return nil, err
-	}
 	full := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: name}
-	if err := s.broker.AddStream(full, broker.StreamOptions{}); err != nil && !alreadyThere(err) {
+	err = s.create(missing, func() error { return s.broker.AddStream(full, broker.StreamOptions{}) })
+	if err != nil {
 		return nil, err
 	}
 	s.log.Info("stream created on first use", "tenant_id", tenant, "namespace", namespace, "stream", name)
@@ -119,9 +117,10 @@ func validNames(kind, namespace, name string) error {
 	return nil
 }
 
-// mayCreate lets a missing stream or cache appear, if the node allows that,
-// its tenant and namespace are known, and the limit is not reached.
-func (s *Server) mayCreate(missing *broker.NotFoundError) error {
+// create lets a missing stream or cache appear, if the node allows that, its
+// namespace is known, and the limit is not reached. What could not be added
+// does not count.
+func (s *Server) create(missing *broker.NotFoundError, add func() error) error {
 	if !s.cfg.AutoCreate || (missing.Kind != broker.KindStream && missing.Kind != broker.KindCache) {
 		return missing
 	}
@@ -129,12 +128,13 @@ func (s *Server) mayCreate(missing *broker.NotFoundError) error {
 		s.created.Add(-1)
 		return refuse(wire.CodeLimitExceeded, "too many streams and caches created on first use; create them in the catalog or raise auto_create_limit")
 	}
-	return nil
-}
-
-// alreadyThere says that somebody else was quicker to create a name, with
-// options of their own.
-func alreadyThere(err error) bool {
+	err := add()
+	if err != nil {
+		s.created.Add(-1)
+	}
 	var conflict *broker.ConflictError
-	return errors.As(err, &conflict)
+	if errors.As(err, &conflict) {
+		return nil // somebody else was quicker, with options of their own
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package cli
+package node
 
 import (
 	"log/slog"
@@ -6,19 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/telemetry"
 )
-
-type realClock struct{}
-
-func (realClock) Now() time.Time { return time.Now() }
-
-func (realClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
-	return time.AfterFunc(d, f).Stop
-}
 
 // applyCatalog applies a catalog to a broker of its own.
 func applyCatalog(t *testing.T, text string) (*broker.Broker, error) {
@@ -27,20 +20,21 @@ func applyCatalog(t *testing.T, text string) (*broker.Broker, error) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	core := broker.New(broker.Config{}, realClock{})
+	core := broker.New(broker.Config{}, systemClock{})
 	t.Cleanup(core.Close)
-	return core, followCatalog(t.Context(), file, core, auth.NewStaticKeys(), slog.New(slog.DiscardHandler))
+	target := &catalogTarget{core: core, keys: auth.NewStaticKeys(), tenants: telemetry.New(telemetry.Options{}).Tenants}
+	return core, followCatalog(t.Context(), file, target, slog.New(slog.DiscardHandler))
 }
 
 const catalogHead = "tenants:\n  t1:\n    namespaces:\n      default:\n        streams:\n          orders:\n"
 
 func TestCatalogMakesStreamsAndCaches(t *testing.T) {
-	core, err := applyCatalog(t, catalogHead+"            shards: 4\n            routing: jump_hash\n        caches:\n          users:\n            shards: 2\n")
+	core, err := applyCatalog(t, catalogHead+"            shards: 4\n            routing: jump_hash\n            queue_policy: block\n        caches:\n          users:\n            shards: 2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, err := core.Stream("t1", "default", "orders")
-	if err != nil || s.Options().Shards != 4 || s.Options().Routing != 1 {
+	if err != nil || s.Options().Shards != 4 || s.Options().Routing != 1 || s.Options().QueuePolicy != stream.Block {
 		t.Errorf("stream %+v, error %v", s, err)
 	}
 	if _, err := core.Cache("t1", "default", "users"); err != nil {
@@ -52,7 +46,6 @@ func TestCatalogMakesStreamsAndCaches(t *testing.T) {
 func TestCatalogRefusesWhatCannotBe(t *testing.T) {
 	for setting, want := range map[string]string{
 		"durable: true":        "storage",
-		"queue_policy: block":  "subscriber_queue_policy",
 		"queue_policy: sloppy": "queue_policy",
 	} {
 		_, err := applyCatalog(t, catalogHead+"            "+setting+"\n")

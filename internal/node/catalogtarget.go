@@ -1,23 +1,29 @@
-package cli
+package node
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/node/catalog"
+	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/wire"
 )
 
-// followCatalog applies a catalog file to a broker and keeps following it
-// until ctx ends. It returns once the file as it is now is applied.
-func followCatalog(ctx context.Context, file string, core *broker.Broker, keys *auth.StaticKeys, logger *slog.Logger) error {
+// FollowCatalog applies a catalog file to the node, and the keys in it to
+// keys, and keeps following it until ctx ends. It returns once the file as it
+// is now is applied.
+func (n *Node) FollowCatalog(ctx context.Context, file string, keys *auth.StaticKeys) error {
+	return followCatalog(ctx, file, &catalogTarget{core: n.core, keys: keys, tenants: n.metrics.Tenants}, n.log)
+}
+
+func followCatalog(ctx context.Context, file string, target *catalogTarget, logger *slog.Logger) error {
 	watcher, err := catalog.Open(catalog.Options{
 		File: file, Files: catalog.OSFiles{}, ValidateName: wire.ValidateName,
-		Target: &catalogTarget{core: core, keys: keys}, Logger: logger, Now: time.Now,
+		Target: target, Logger: logger, Now: time.Now,
 	})
 	if err != nil {
 		return err
@@ -32,12 +38,17 @@ func followCatalog(ctx context.Context, file string, core *broker.Broker, keys *
 
 // A catalogTarget is a broker and its keys as a catalog changes them.
 type catalogTarget struct {
-	core *broker.Broker
-	keys *auth.StaticKeys
+	core    *broker.Broker
+	keys    *auth.StaticKeys
+	tenants *telemetry.Tenants
 }
 
-func (t *catalogTarget) AddTenant(tenant string) error    { return t.core.AddTenant(tenant) }
-func (t *catalogTarget) RemoveTenant(tenant string) error { return t.core.RemoveTenant(tenant) }
+func (t *catalogTarget) AddTenant(tenant string) error { return t.core.AddTenant(tenant) }
+
+func (t *catalogTarget) RemoveTenant(tenant string) error {
+	t.tenants.Forget(tenant)
+	return t.core.RemoveTenant(tenant)
+}
 
 func (t *catalogTarget) SetKeys(tenant string, keys []auth.Key) error {
 	return t.keys.Set(tenant, keys)
@@ -52,15 +63,21 @@ func (t *catalogTarget) RemoveNamespace(tenant, namespace string) error {
 }
 
 func (t *catalogTarget) AddStream(tenant, namespace string, s catalog.Stream) error {
+	policy := stream.DefaultPolicy
 	if s.QueuePolicy != "" {
-		return fmt.Errorf("queue_policy %s: this broker has one policy for all streams, subscriber_queue_policy", s.QueuePolicy)
+		var err error
+		if policy, err = stream.ParseQueuePolicy(string(s.QueuePolicy)); err != nil {
+			return err
+		}
 	}
 	routing := wire.Modulo
 	if s.Routing == catalog.JumpHash {
 		routing = wire.JumpHash
 	}
 	name := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: s.Name}
-	return t.core.AddStream(name, broker.StreamOptions{Shards: s.Shards, Routing: uint8(routing), Durable: s.Durable})
+	return t.core.AddStream(name, broker.StreamOptions{
+		Shards: s.Shards, Routing: uint8(routing), Durable: s.Durable, QueuePolicy: policy,
+	})
 }
 
 func (t *catalogTarget) RemoveStream(tenant, namespace, stream string) error {
