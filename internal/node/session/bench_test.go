@@ -136,3 +136,21 @@ func BenchmarkCacheGet(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// One publish in flight, asked and answered on one goroutine: the round trip
+// without a client's own machinery.
+func BenchmarkLonePublish(b *testing.B) {
+	n := felixtest.Start(b)
+	st, in := benchLogin(b, n, benchPeer(b, n))
+	frame := benchFrame(n, 256, 1)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if err := st.TryWrite(frame); err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := in.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
