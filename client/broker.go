@@ -18,6 +18,8 @@ type broker struct {
 	c    *Client
 	addr string // as configured or discovered
 
+	connecting chan struct{} // one token: held by whoever makes the first connection
+
 	mu    sync.Mutex
 	caps  *capabilities // of the latest authenticated stream; nil before
 	dials int           // connections made, to spread them over ports
@@ -35,7 +37,7 @@ type connSlot struct {
 }
 
 func newBroker(c *Client, addr string) *broker {
-	b := &broker{c: c, addr: addr}
+	b := &broker{c: c, addr: addr, connecting: make(chan struct{}, 1)}
 	sizes := [roles]int{
 		rolePublish: c.cfg.pools.PublishConns,
 		roleCache:   c.cfg.pools.CacheConns,
@@ -91,6 +93,15 @@ func (b *broker) alive() *conn {
 // connect makes sure that there is a live connection and that the broker's
 // capabilities are known.
 func (b *broker) connect(ctx context.Context) (*conn, *capabilities, error) {
+	if cn, caps := b.alive(), b.known(); cn != nil && caps != nil {
+		return cn, caps, nil
+	}
+	select {
+	case b.connecting <- struct{}{}:
+		defer func() { <-b.connecting }()
+	case <-ctx.Done():
+		return nil, nil, ctxError("connect", ctx, RetryNow)
+	}
 	if cn, caps := b.alive(), b.known(); cn != nil && caps != nil {
 		return cn, caps, nil
 	}

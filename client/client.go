@@ -143,8 +143,16 @@ func (c *Client) Close() error {
 // unacknowledged one was read by the broker, then closes the client. When
 // ctx ends first it returns ctx's error and the client stays open.
 func (c *Client) Drain(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return c.Close()
+	}
 	if err := c.inflight.waitIdle(ctx); err != nil {
 		return err
+	}
+	for _, rt := range c.routes.all() {
+		if err := rt.drainUnacked(ctx); err != nil {
+			return err
+		}
 	}
 	for _, b := range c.endpoints.all() {
 		if err := b.drainUnacked(ctx); err != nil {

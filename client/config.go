@@ -16,6 +16,7 @@ import (
 
 	"github.com/felixlog/felix/transport/quic"
 	"github.com/felixlog/felix/transport/tlsconfig"
+	"github.com/felixlog/felix/transport/udp"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -148,7 +149,7 @@ func (c *config) validate() error {
 		{"reconnect attempts", int64(c.reconnect.Attempts), 1, 1 << 20, ""},
 		{"first reconnect wait", ms(c.reconnect.Initial), 0, ms(time.Hour), " ms"},
 		{"longest reconnect wait", ms(c.reconnect.Max), ms(c.reconnect.Initial), ms(time.Hour), " ms"},
-		{"socket poll", c.udp.Poll.Microseconds(), 0, 2000, " us"},
+		{"socket poll", c.udp.Poll.Microseconds(), 0, udp.MaxPoll.Microseconds(), " us"},
 		{"subscription buffer", int64(c.subBuffer), 0, 1 << 20, " batches"},
 	}
 	var errs []error

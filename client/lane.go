@@ -61,6 +61,18 @@ func (l *lane) idle() bool {
 	return l.outstanding == 0 && !l.recovering && !l.opening
 }
 
+// settled waits until nothing is under way on the lane.
+func (l *lane) settled(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.outstanding > 0 || l.recovering {
+		if err := l.changed.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // send hands r over. On an error nothing was sent, and r is the caller's.
 func (l *lane) send(ctx context.Context, r *request, direct bool) error {
 	for {

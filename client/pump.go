@@ -75,6 +75,9 @@ func (s *Subscription) fill(ctx context.Context, r *shardReader) {
 			item.buf = append(s.c.bufs.get(len(payload)), payload...)
 			return item.buf
 		})
+		if item.err != nil && ctx.Err() != nil {
+			item.err = ErrClosed // which closing it looks like depends on what came first
+		}
 		if item.err != nil {
 			item.batch = Batch{Shard: r.shard}
 		} else {

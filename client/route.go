@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -69,6 +71,13 @@ func (c *Client) route(namespace, stream string) (*route, error) {
 	return r, nil
 }
 
+// all are the routes in the table.
+func (t *routeTable) all() []*route {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Values(t.routes))
+}
+
 // evict forgets one route, preferably without anything under way.
 func (t *routeTable) evict() {
 	var victim routeName
@@ -101,17 +110,41 @@ func (r *route) lane(ctx context.Context, key []byte, keyed, acked bool) (*lane,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if keyed && !r.known {
-		r.mu.Unlock()
-		shards, routing, err := r.c.streamShards(ctx, routeName{r.namespace, r.stream})
-		r.mu.Lock()
-		switch {
-		case err == nil && shards > 0:
-			r.known, r.shards, r.routing = true, min(shards, maxShards), routing
-		case err != nil && !isUnsupported(err):
+		if err := r.learn(ctx, acked); err != nil {
 			return nil, err
 		}
 	}
-	shard := wire.ShardOf(key, keyed, r.shards, r.routing)
+	return r.laneOf(wire.ShardOf(key, keyed, r.shards, r.routing), acked), nil
+}
+
+// learn asks for the stream's shards. mu is held, and released meanwhile.
+func (r *route) learn(ctx context.Context, acked bool) error {
+	r.mu.Unlock()
+	shards, routing, err := r.c.streamShards(ctx, routeName{r.namespace, r.stream})
+	r.mu.Lock()
+	if err != nil && !isUnsupported(err) {
+		return err
+	}
+	if shards == 0 || r.known {
+		return nil
+	}
+	if shards > 1 {
+		// What was sent while the shards were unknown took the first lane:
+		// a record of the same key must not overtake it on another.
+		first := r.laneOf(0, acked)
+		r.mu.Unlock()
+		err := first.settled(ctx)
+		r.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	r.known, r.shards, r.routing = true, min(shards, maxShards), routing
+	return nil
+}
+
+// laneOf gives a shard's lane. mu is held.
+func (r *route) laneOf(shard uint32, acked bool) *lane {
 	kind := &r.lanes[0]
 	if acked {
 		kind = &r.lanes[1]
@@ -124,7 +157,7 @@ func (r *route) lane(ctx context.Context, key []byte, keyed, acked bool) (*lane,
 		l = newLane(r, shard, acked, int(r.c.routes.lanes.Add(1)-1))
 		(*kind)[shard] = l
 	}
-	return l, nil
+	return l
 }
 
 // forget makes the route ask for its shards again: the stream is gone, and

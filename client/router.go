@@ -17,6 +17,9 @@ const (
 	// claimTimeout is how long a named event stream waits for its subscribe
 	// to be answered.
 	claimTimeout = 30 * time.Second
+	// unnamedFor is how long after its death an event stream without a name
+	// may be the one that a claim waits for.
+	unnamedFor = time.Second
 )
 
 var errEventStreamDied = errors.New("the event stream ended before it named itself")
@@ -41,6 +44,7 @@ type router struct {
 	pending map[uint64]*pendingStream
 	claims  map[uint64]chan *eventStream // each with room for one; nil is a stream that died
 	unnamed int                          // streams that died before they named themselves
+	died    time.Time                    // the last of them
 }
 
 type pendingStream struct {
@@ -82,7 +86,7 @@ func (r *router) hello(st transport.ReceiveStream) {
 	if err != nil {
 		r.cn.b.c.cfg.logger.Debug("event stream dropped", "broker", r.cn.b.addr, "error", err)
 		st.CancelRead(0)
-		r.died()
+		r.lose()
 		return
 	}
 	es.id = id
@@ -116,6 +120,7 @@ func (r *router) deliver(es *eventStream) {
 	if claim := r.claims[es.id]; claim != nil {
 		delete(r.claims, es.id)
 		claim <- es
+		r.giveUp()
 		return
 	}
 	if len(r.pending) >= r.maxPending || r.pending[es.id] != nil {
@@ -127,18 +132,26 @@ func (r *router) deliver(es *eventStream) {
 	r.pending[es.id] = p
 }
 
-// died notes a stream that ended before its hello was read: a reset may
-// overtake it. The only claim that waits, now or next, is taken to be its.
-func (r *router) died() {
+// lose notes a stream that ended before its hello was read: a reset may
+// overtake it.
+func (r *router) lose() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.claims) != 1 {
-		r.unnamed++
+	r.unnamed++
+	r.died = time.Now()
+	r.giveUp()
+}
+
+// giveUp ends the claims whose streams must be those that died unnamed:
+// there are no fewer of them than claims. mu is held.
+func (r *router) giveUp() {
+	if r.unnamed < len(r.claims) {
 		return
 	}
 	for id, claim := range r.claims {
 		delete(r.claims, id)
 		claim <- nil
+		r.unnamed--
 	}
 }
 
@@ -161,12 +174,11 @@ func (r *router) claim(ctx context.Context, id uint64) (*eventStream, error) {
 		return p.es, nil
 	}
 	claim := make(chan *eventStream, 1)
-	if r.unnamed > 0 && len(r.claims) == 0 {
-		claim <- nil
-	} else {
-		r.claims[id] = claim
+	r.claims[id] = claim
+	if time.Since(r.died) > unnamedFor {
+		r.unnamed = 0 // of subscribes that nobody waits for any longer
 	}
-	r.unnamed = 0
+	r.giveUp()
 	r.mu.Unlock()
 
 	timeout := time.NewTimer(helloTimeout)

@@ -119,6 +119,7 @@ func (n *Node) listen(o *Options) error {
 	c := &n.cfg.Listen
 	n.limiter = quic.NewConnLimiter(quic.Limits{
 		MaxConns: c.MaxConnections, MaxPerIP: c.MaxConnectionsPerIP, OnRefused: n.countRefused,
+		OnFailed: n.metrics.Connections.HandshakeFailures.Inc,
 	})
 	host, first, err := splitBind(c.QUICBind)
 	if err != nil {

@@ -31,6 +31,9 @@ type Limits struct {
 	MaxUnverified int
 	// OnRefused, if set, is told of every refusal. It must not block.
 	OnRefused func(reason string, addr net.Addr)
+	// OnFailed, if set, is told of every handshake that was begun and not
+	// completed. It must not block.
+	OnFailed func()
 }
 
 // A ConnLimiter counts connections against [Limits]. A peer above a cap is
@@ -136,13 +139,22 @@ func (e *lease) establish() {
 
 // release gives the place back; it is called once.
 func (e *lease) release() {
-	e.establish()
+	if failed := e.giveBack(); failed && e.l.limits.OnFailed != nil {
+		e.l.limits.OnFailed()
+	}
+}
+
+func (e *lease) giveBack() (failed bool) {
 	e.l.mu.Lock()
 	defer e.l.mu.Unlock()
+	if failed = !e.established; failed {
+		e.l.handshaking--
+	}
 	e.l.open--
 	if e.l.perIP[e.ip]--; e.l.perIP[e.ip] == 0 {
 		delete(e.l.perIP, e.ip)
 	}
+	return failed
 }
 
 // sourceIP is addr's IP, an IPv4 address in one form only, without zone.

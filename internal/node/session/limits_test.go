@@ -12,6 +12,7 @@ import (
 	"github.com/felixlog/felix/felixtest"
 	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/transport/quic"
+	"github.com/felixlog/felix/transport/tlsconfig"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -249,4 +250,25 @@ func TestFailedCreationsDoNotCount(t *testing.T) {
 			t.Fatalf("stream %d: %+v", i, a)
 		}
 	}
+}
+
+// A handshake that fails is counted; one that succeeds is not.
+func TestFailedHandshakesAreCounted(t *testing.T) {
+	n := felixtest.Start(t)
+	dial(t, n)
+	conf, err := tlsconfig.NewClient(tlsconfig.ClientOptions{CAPEM: n.CAPEM(), ServerName: "somebody.else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := quic.NewDialer(quic.DialOptions{TLS: conf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if _, err := d.Dial(t.Context(), n.Addr()); err == nil {
+		t.Fatal("a certificate for another name was trusted")
+	}
+	waitFor(t, "the failed handshake in the metrics", func() bool {
+		return metric(t, n, "felix_quic_handshake_failures_total") == "1"
+	})
 }
