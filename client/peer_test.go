@@ -182,6 +182,13 @@ func (p *peer) authCount() int {
 	return len(p.auths)
 }
 
+// firstAuth is the first auth that came.
+func (p *peer) firstAuth() *wire.Auth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.auths[0]
+}
+
 func (p *peer) connCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

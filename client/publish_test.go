@@ -55,7 +55,7 @@ func TestPublishSendsOneFrameAndReturnsItsAck(t *testing.T) {
 	if m.Block.Count() != 1 || m.Block.PayloadBytes() != 5 {
 		t.Errorf("block = %d records, %d bytes", m.Block.Count(), m.Block.PayloadBytes())
 	}
-	auth := p.auths[0]
+	auth := p.firstAuth()
 	if got := auth.ClientFlags.Value; got != 0x1FFF {
 		t.Errorf("client_flags = %#x, want 0x1FFF", uint16(got))
 	}

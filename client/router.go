@@ -52,15 +52,15 @@ type pendingStream struct {
 	timer *time.Timer
 }
 
-func (r *router) init(cn *conn, maxPending int) { r.cn, r.maxPending = cn, maxPending }
+func (r *router) init(cn *conn, maxPending int) {
+	r.cn, r.maxPending = cn, maxPending
+	r.pending = make(map[uint64]*pendingStream)
+	r.claims = make(map[uint64]chan *eventStream)
+}
 
 // run starts accepting, once.
 func (r *router) run() {
-	r.start.Do(func() {
-		r.pending = make(map[uint64]*pendingStream)
-		r.claims = make(map[uint64]chan *eventStream)
-		r.cn.b.c.spawn(r.accept)
-	})
+	r.start.Do(func() { r.cn.b.c.spawn(r.accept) })
 }
 
 // accept takes streams until the connection ends. Each hello is read on a
@@ -86,7 +86,9 @@ func (r *router) hello(st transport.ReceiveStream) {
 	if err != nil {
 		r.cn.b.c.cfg.logger.Debug("event stream dropped", "broker", r.cn.b.addr, "error", err)
 		st.CancelRead(0)
-		r.lose()
+		if errors.As(err, new(*transport.ResetError)) {
+			r.lose()
+		}
 		return
 	}
 	es.id = id

@@ -125,7 +125,7 @@ func TestEveryFormOfEvents(t *testing.T) {
 	if last.Publisher != "p1" || !last.Time.Equal(time.UnixMicro(1_700_000_000_000_001)) {
 		t.Errorf("last event: publisher %q, time %v", last.Publisher, last.Time)
 	}
-	if a := p.auths[0]; !a.ClientFlags.Value.Has(wire.FlagEventPublisher | wire.FlagEventTimestamps) {
+	if a := p.firstAuth(); !a.ClientFlags.Value.Has(wire.FlagEventPublisher | wire.FlagEventTimestamps) {
 		t.Errorf("offered %#x", uint16(a.ClientFlags.Value))
 	}
 	if _, err := sub.Next(testContext(t)); !errors.Is(err, ErrEnded) {

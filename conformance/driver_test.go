@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -59,8 +57,7 @@ var errHang = errors.New("call did not return")
 
 func startDriver(t *testing.T) *driver {
 	t.Helper()
-	env := pythonClient(t)
-	cmd := exec.Command(env.python, "-u", filepath.Join("python", "driver.py"))
+	cmd := pythonClient(t).command("driver.py")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

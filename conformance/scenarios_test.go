@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +106,7 @@ func runScript(t *testing.T, env pythonEnv, s script) {
 		options = append(options, felixtest.WithSetting(flag, value))
 	}
 	n := felixtest.Start(t, options...)
-	cmd := exec.Command(env.python, "-u", filepath.Join("python", s.file))
+	cmd := env.command(s.file)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()

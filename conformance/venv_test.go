@@ -106,6 +106,12 @@ func newPythonEnv() (pythonEnv, error) {
 	return env, env.readVersion()
 }
 
+// command runs a script of conformance/python; it leaves no compiled files in
+// the source tree.
+func (e pythonEnv) command(file string) *exec.Cmd {
+	return exec.Command(e.python, "-B", "-u", filepath.Join("python", file))
+}
+
 func (e *pythonEnv) installed() error {
 	return exec.Command(e.python, "-c", "import felix").Run()
 }

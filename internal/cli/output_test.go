@@ -101,7 +101,7 @@ func TestJSONKeepsPayloads(t *testing.T) {
 		if (shown.Payload == nil) == (shown.PayloadBase64 == nil) {
 			t.Fatalf("want one of payload and payload_base64: %s", line)
 		}
-		got := []byte{}
+		var got []byte
 		if shown.Payload != nil {
 			got = []byte(*shown.Payload)
 		} else {

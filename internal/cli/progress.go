@@ -86,9 +86,6 @@ func (p *progress) follow() {
 // add says that n more are done. It is cheap and safe for concurrent use.
 func (p *progress) add(n uint64) { p.done.Add(n) }
 
-// set says that n are done.
-func (p *progress) set(n uint64) { p.done.Store(n) }
-
 // finish takes the line away. Calling it again does nothing.
 func (p *progress) finish() {
 	if p.container == nil {

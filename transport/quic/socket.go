@@ -34,10 +34,17 @@ type socket struct {
 	closeErr  error
 }
 
+// maxFirstDatagram is the largest datagram taken from a peer, in bytes. quic-go
+// reads and advertises 1452, but the first datagram of a client that does not
+// know that yet may be larger: one with a post-quantum key share is, where the
+// route allows it, and dropping it would cost every connect a second.
+const maxFirstDatagram = 4 << 10
+
 func openSocket(addr string, o udp.Options, log *slog.Logger) (*socket, error) {
 	if o.Logger == nil {
 		o.Logger = log
 	}
+	o.Oversize = maxFirstDatagram
 	c, err := udp.Listen(addr, o)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"bytes"
 	"net"
 	"syscall"
 	"unsafe"
@@ -11,9 +12,11 @@ import (
 
 // ReadBatch waits for packets and fills one message with each: the first of
 // its buffers, its control messages and its sender, which is shared between
-// packets and must not be changed. A packet larger than the buffer is dropped
-// and counted, as is a run of packets the kernel had to cut. It returns how
-// many messages it filled, at least one. flags must be 0.
+// packets and must not be changed. A packet larger than the buffer gets one of
+// its own, which takes the first's place in the message, up to
+// [Options.Oversize]; a larger one is dropped and counted, as is a run of
+// packets the kernel had to cut. It returns how many messages it filled, at
+// least one. flags must be 0.
 func (c *Conn) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 	if flags != 0 || len(ms) == 0 {
 		return 0, c.readError(syscall.EINVAL)
@@ -52,11 +55,16 @@ func (r *receiver) fillRuns(ms []ipv4.Message) (n int, err error) {
 			return 0, err
 		}
 		m := &ms[n]
-		if len(p) > len(m.Buffers[0]) {
+		switch {
+		case len(p) <= len(m.Buffers[0]):
+			m.N = copy(m.Buffers[0], p)
+		case len(p) <= r.oversize:
+			m.Buffers[0] = bytes.Clone(p)
+			m.N = len(p)
+		default:
 			r.counts.truncated.Add(1)
 			continue
 		}
-		m.N = copy(m.Buffers[0], p)
 		m.NN, m.Flags = copyOOB(m.OOB, r.runs.oob)
 		m.Addr = r.runs.from.addr
 		n++
@@ -69,10 +77,12 @@ func (r *receiver) fillPackets(ms []ipv4.Message) (n int, err error) {
 	want := min(len(ms), slots)
 	for i := range want {
 		r.lend(i, ms[i].Buffers[0])
+		r.spill(i, true)
 	}
 	defer func() {
 		for i := range want {
 			r.lend(i, nil)
+			r.spill(i, false)
 		}
 	}()
 	if err := r.read(want); err != nil {
@@ -80,15 +90,18 @@ func (r *receiver) fillPackets(ms []ipv4.Message) (n int, err error) {
 	}
 	for i := range r.n {
 		m := &r.msgs[i]
-		if m.hdr.Flags&unix.MSG_TRUNC != 0 {
+		to, from := &ms[n], ms[i].Buffers[0]
+		if m.hdr.Flags&unix.MSG_TRUNC != 0 || int(m.n) > max(len(from), r.oversize) {
 			r.counts.truncated.Add(1)
 			continue
 		}
-		to := &ms[n]
 		to.N = int(m.n)
-		if n != i {
+		switch {
+		case to.N > len(from):
+			to.Buffers[0] = append(bytes.Clone(from), r.spilled(i)[:to.N-len(from)]...)
+		case n != i:
 			// A packet before it was dropped: close the gap.
-			to.N = copy(to.Buffers[0], ms[i].Buffers[0][:m.n])
+			copy(to.Buffers[0], from[:m.n])
 		}
 		to.NN, to.Flags = copyOOB(to.OOB, r.oob(i)[:int(m.hdr.Controllen)])
 		to.Flags |= int(m.hdr.Flags) & unix.MSG_CTRUNC
@@ -100,9 +113,25 @@ func (r *receiver) fillPackets(ms []ipv4.Message) (n int, err error) {
 
 // lend makes slot i read into b, or into nothing once b is the caller's again.
 func (r *receiver) lend(i int, b []byte) {
-	r.iovs[i].Base = unsafe.SliceData(b)
-	r.iovs[i].SetLen(len(b))
+	v := &r.iovs[2*i]
+	v.Base = unsafe.SliceData(b)
+	v.SetLen(len(b))
 }
+
+// spill lets slot i read what does not fit its buffer into room of its own.
+func (r *receiver) spill(i int, on bool) {
+	if r.oversize == 0 {
+		return
+	}
+	n := 1
+	if on {
+		n = 2
+	}
+	r.msgs[i].hdr.SetIovlen(n)
+}
+
+// spilled is slot i's room for what did not fit.
+func (r *receiver) spilled(i int) []byte { return r.bufs[i*r.oversize : (i+1)*r.oversize] }
 
 // copyOOB copies control messages, or tells that they did not fit.
 func copyOOB(dst, oob []byte) (n, flags int) {

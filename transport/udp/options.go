@@ -34,6 +34,10 @@ type Options struct {
 	Poll time.Duration
 	// PollBudget, if set, bounds the sockets that poll at one time.
 	PollBudget *PollBudget
+	// Oversize is the largest packet, in bytes, that [Conn.ReadBatch] hands on
+	// although it is larger than the reader's buffer: such a packet gets a
+	// buffer of its own. 0 drops it. On Linux only.
+	Oversize int
 	// ReceiveBuffer and SendBuffer are bytes of kernel buffer; 0 means
 	// [DefaultBuffer]. Halved until the kernel accepts.
 	ReceiveBuffer, SendBuffer int

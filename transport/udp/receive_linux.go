@@ -55,10 +55,12 @@ type receiver struct {
 	errno syscall.Errno
 
 	msgs  [slots]kernelMessage
-	iovs  [slots]unix.Iovec
+	iovs  [2 * slots]unix.Iovec        // a slot's buffer, and what it spills into
 	names [slots]unix.RawSockaddrInet6 // large enough for IPv4's, too
 	oobs  []byte
-	bufs  []byte // with GRO: slots*slotSize
+	bufs  []byte // with GRO slots*slotSize, else slots*oversize
+
+	oversize int // see Options.Oversize
 
 	peers peers
 	runs  runs
@@ -75,18 +77,25 @@ func (r *receiver) init(u *net.UDPConn, o Options) error {
 	r.budget = o.PollBudget
 	// A kernel before 5.0 does not know the option: read packet by packet.
 	r.gro = !o.DisableGRO && setOption(u, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+	r.oversize = max(o.Oversize, 0)
 	r.oobs = make([]byte, slots*oobSize)
 	for i := range r.msgs {
 		h := &r.msgs[i].hdr
 		h.Name = (*byte)(unsafe.Pointer(&r.names[i]))
-		h.Iov = &r.iovs[i]
+		h.Iov = &r.iovs[2*i]
 		h.SetIovlen(1)
 	}
 	if r.gro {
 		r.bufs = make([]byte, slots*slotSize)
-		for i := range r.iovs {
-			r.iovs[i].Base = &r.bufs[i*slotSize]
-			r.iovs[i].SetLen(slotSize)
+		for i := range slots {
+			r.iovs[2*i].Base = &r.bufs[i*slotSize]
+			r.iovs[2*i].SetLen(slotSize)
+		}
+	} else if r.oversize > 0 {
+		r.bufs = make([]byte, slots*r.oversize)
+		for i := range slots {
+			r.iovs[2*i+1].Base = &r.bufs[i*r.oversize]
+			r.iovs[2*i+1].SetLen(r.oversize)
 		}
 	}
 	return nil

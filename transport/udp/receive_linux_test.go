@@ -347,3 +347,37 @@ func TestReadBatchAllocatesNothing(t *testing.T) {
 		}
 	})
 }
+
+// With room for them, packets larger than the reader's buffers come whole, in
+// buffers of their own, and their neighbours as ever.
+func TestOversizePacketsComeWhole(t *testing.T) {
+	eachVariant(t, func(t *testing.T, o Options) {
+		o.Oversize = 300
+		c := open(t, "127.0.0.1:0", o)
+		s := newSender(t, c)
+		fill := func(n int) []byte {
+			b := make([]byte, n)
+			for i := range b {
+				b[i] = byte(i)
+			}
+			return b
+		}
+		sizes := []int{100, 101, 301, 99, 300, 5}
+		for _, n := range sizes {
+			s.send(t, fill(n))
+		}
+		got := ""
+		for _, p := range readBatches(t, c, 5, 100) {
+			got += fmt.Sprint(len(p.data), " ")
+			if p.data != string(fill(len(p.data))) {
+				t.Errorf("packet of %d bytes is mixed up", len(p.data))
+			}
+		}
+		if want := "100 101 99 300 5 "; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if n := c.Counters(); n.Truncated != 1 || n.Packets != 5 {
+			t.Errorf("counters %+v, want 1 dropped of 6", n)
+		}
+	})
+}
