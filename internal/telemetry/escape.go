@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// An escaper writes JSON lines with everything unprintable escaped. JSON
-// itself demands that only of the controls below a space; a terminal obeys
-// others too. Outside of strings JSON is plain ASCII, so a rune that is not
-// stands in a string, where an escape means the same.
+// An escaper writes log lines with everything unprintable escaped. JSON
+// demands that only of the controls below a space, and slog's text quotes all
+// but DEL; a terminal obeys more. In a JSON line such a rune stands in a
+// string, where the escape means the same.
 type escaper struct{ w io.Writer }
 
 func (e *escaper) Write(line []byte) (int, error) {
@@ -44,7 +44,7 @@ func clean(line []byte) bool {
 	return true
 }
 
-// plain says whether a rune of a JSON line needs no escape. The only line
+// plain says whether a rune of a line needs no escape. The only line
 // break in the line ends it.
 func plain(r rune) bool { return r == '\n' || unicode.IsPrint(r) }
 
