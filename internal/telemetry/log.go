@@ -43,7 +43,7 @@ func NewLogger(w io.Writer, filter, format string) (*slog.Logger, error) {
 	var inner slog.Handler
 	switch format {
 	case "text":
-		inner = slog.NewTextHandler(&escaper{w}, options)
+		inner = slog.NewTextHandler(&escaper{w: w}, options)
 	case "json":
 		inner = slog.NewJSONHandler(&escaper{w: w}, options)
 	default:
