@@ -112,10 +112,6 @@ func (n NamespaceOption) applyLookup(o lookupOptions) lookupOptions {
 	return o
 }
 
-type publishOption func(publishOptions) publishOptions
-
-func (f publishOption) applyPublish(o publishOptions) publishOptions { return f(o) }
-
 type keyOption []byte
 
 func (k keyOption) applyPublish(o publishOptions) publishOptions {

@@ -139,13 +139,11 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Drain waits until every publish so far is answered and every
-// unacknowledged one was read by the broker, then closes the client. When
-// ctx ends first it returns ctx's error and the client stays open.
-func (c *Client) Drain(ctx context.Context) error {
-	if c.ctx.Err() != nil {
-		return c.Close()
-	}
+// Flush waits until every publish so far is answered and every
+// unacknowledged one was read by the broker. Its error is ctx's, or that
+// unacknowledged records may be lost; acknowledged publishes report to their
+// own callers.
+func (c *Client) Flush(ctx context.Context) error {
 	if err := c.inflight.waitIdle(ctx); err != nil {
 		return err
 	}
@@ -156,6 +154,17 @@ func (c *Client) Drain(ctx context.Context) error {
 	}
 	for _, b := range c.endpoints.all() {
 		if err := b.drainUnacked(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drain is [Client.Flush] and then [Client.Close]. When the flush fails the
+// client stays open.
+func (c *Client) Drain(ctx context.Context) error {
+	if c.ctx.Err() == nil {
+		if err := c.Flush(ctx); err != nil {
 			return err
 		}
 	}

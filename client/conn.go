@@ -25,12 +25,8 @@ type conn struct {
 	windows windowSizes
 	router  router
 
-	// publishes counts unanswered publishes where the broker's window is
-	// per connection (wire 9.5); nil otherwise. Set before the first publish
-	// stream.
-	publishes *budget
-
 	mu            sync.Mutex
+	publishes     *budget // of unanswered publishes, where the broker counts per connection (wire 9.5)
 	subscriptions int
 	idle          *session // authenticated, for whoever comes first
 	idleSince     time.Time

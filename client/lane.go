@@ -101,6 +101,8 @@ func (l *lane) acquire(ctx context.Context, r *request) (*publishStream, error) 
 	for {
 		usable := l.current != nil && !l.current.gone() && !l.wrongBroker()
 		switch {
+		case l.c.ctx.Err() != nil:
+			return nil, ErrClosed
 		case usable && !l.recovering:
 			l.outstanding++
 			r.seq = l.sequence

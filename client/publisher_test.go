@@ -253,6 +253,12 @@ func TestUnacknowledgedFlushWaitsUntilRead(t *testing.T) {
 	if _, err := c.Publish(ctx, "s", []byte("x"), WithAck(AckNone)); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got.Load() != 301 {
+		t.Errorf("after the client's flush the broker has read %d, want 301", got.Load())
+	}
 	if err := c.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}

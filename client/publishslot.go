@@ -84,7 +84,6 @@ func (b *broker) publishStream(ctx context.Context, acked bool, i int) (*publish
 	if err != nil {
 		return nil, err
 	}
-	cn.limitPublishes(sess.caps)
 	s := newPublishStream(cn, sess, acked)
 	if s == nil {
 		return nil, ErrClosed
@@ -104,14 +103,18 @@ func (b *broker) current(slot *publishSlot) *publishStream {
 	return slot.stream
 }
 
-// limitPublishes sets up the window of a broker that counts publishes per
-// connection.
-func (cn *conn) limitPublishes(caps *capabilities) {
+// publishWindow is the window that the connection's publish streams share
+// at a broker that counts there; nil at others.
+func (cn *conn) publishWindow(caps *capabilities) *budget {
+	if caps.window == 0 || caps.windowPerStream {
+		return nil
+	}
 	cn.mu.Lock()
 	defer cn.mu.Unlock()
-	if cn.publishes == nil && caps.window > 0 && !caps.windowPerStream {
+	if cn.publishes == nil {
 		cn.publishes = newBudget(caps.window)
 	}
+	return cn.publishes
 }
 
 // drainUnacked ends the streams of unacknowledged publishes and waits until

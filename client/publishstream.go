@@ -30,10 +30,10 @@ const defaultWindow = 1024
 type publishStream struct {
 	c      *Client
 	b      *broker
-	cn     *conn
 	sess   *session
 	acked  bool
-	window int
+	window int     // of this stream
+	shared *budget // the window of its connection; nil when each stream has its own
 
 	mu       sync.Mutex
 	out      frameWriter
@@ -55,8 +55,9 @@ type publishStream struct {
 func newPublishStream(cn *conn, sess *session, acked bool) *publishStream {
 	c := cn.b.c
 	s := &publishStream{
-		c: c, b: cn.b, cn: cn, sess: sess, acked: acked,
+		c: c, b: cn.b, sess: sess, acked: acked,
 		window:   defaultWindow,
+		shared:   cn.publishWindow(sess.caps),
 		finished: make(chan struct{}),
 	}
 	if w := sess.caps.window; w > 0 && sess.caps.windowPerStream {
@@ -82,8 +83,8 @@ func (s *publishStream) gone() bool { return s.closed.Load() }
 // is ctx's, errStreamGone, or that of a frame which cannot be sent; with any
 // of them nothing was sent and r is still the caller's.
 func (s *publishStream) enqueue(ctx context.Context, r *request, direct bool) error {
-	if s.acked && s.cn.publishes != nil {
-		if err := s.cn.publishes.acquire(ctx, 1); err != nil {
+	if s.acked && s.shared != nil {
+		if err := s.shared.acquire(ctx, 1); err != nil {
 			return err
 		}
 		r.counted = true
@@ -95,7 +96,7 @@ func (s *publishStream) enqueue(ctx context.Context, r *request, direct bool) er
 	}
 	s.mu.Unlock()
 	if err != nil && r.counted {
-		s.cn.publishes.release(1)
+		s.shared.release(1)
 		r.counted = false
 	}
 	return err
@@ -298,7 +299,7 @@ func (s *publishStream) settleRest() {
 func (s *publishStream) settle(r *request, o outcome) {
 	if r.counted {
 		r.counted = false
-		s.cn.publishes.release(1)
+		s.shared.release(1)
 	}
 	r.lane.settle(s, r, o)
 }

@@ -84,8 +84,10 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	case <-c.ctx.Done():
+	}
+	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
+	return ctx.Err()
 }

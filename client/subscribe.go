@@ -10,9 +10,8 @@ import (
 
 // A redirect is an answer that names the broker to ask instead.
 type redirect struct {
-	nodeID     string
-	addr       string
-	generation uint64
+	nodeID string
+	addr   string // empty when it is not published
 }
 
 // attempt subscribes once, following redirects: at most three, and never to
@@ -122,7 +121,7 @@ func (r *shardReader) subscribeOn(ctx context.Context, cn *conn, request *wire.S
 		}
 		return nil, r.opened(cn, es)
 	case *wire.NotLeader:
-		return &redirect{nodeID: m.NodeID, addr: m.Addr.Or(""), generation: m.Generation}, nil
+		return &redirect{nodeID: m.NodeID, addr: m.Addr.Or("")}, nil
 	case *wire.SubscribeCursorError:
 		return nil, &CursorError{Reason: m.Reason.String(), Requested: m.Requested, Available: m.Available}
 	default:
