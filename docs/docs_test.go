@@ -261,3 +261,25 @@ func TestLinksLead(t *testing.T) {
 		}
 	}
 }
+
+// TestDependenciesAreExplained checks that every module asked for directly has
+// its line.
+func TestDependenciesAreExplained(t *testing.T) {
+	page, err := os.ReadFile("dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}", "all").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	modules := strings.Fields(string(out))
+	if len(modules) < 10 {
+		t.Fatalf("go list found %d modules", len(modules))
+	}
+	for _, m := range modules {
+		if !strings.Contains(string(page), "`"+m+"`") {
+			t.Errorf("%s is not in dependencies.md", m)
+		}
+	}
+}

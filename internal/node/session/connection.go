@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/internal/auth"
@@ -196,14 +197,14 @@ func (c *connection) removeFeeder(f *feeder) {
 	}
 }
 
-// endSubscriptions asks every feeder to deliver what is queued and end, and
-// refuses new ones.
-func (c *connection) endSubscriptions() {
+// endSubscriptions asks every feeder to deliver what is queued by the given
+// time and end, and refuses new ones.
+func (c *connection) endSubscriptions(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draining = true
 	for f := range c.feeders {
-		f.stop()
+		f.stop(until)
 	}
 }
 

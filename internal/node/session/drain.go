@@ -18,8 +18,9 @@ func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
 		conns = append(conns, c)
 	}
 	s.mu.Unlock()
+	until := time.Now().Add(lastDelivery)
 	for _, c := range conns {
-		c.endSubscriptions()
+		c.endSubscriptions(until)
 	}
 	for _, c := range conns {
 		if !c.awaitSubscriptions(ctx) {
@@ -33,6 +34,9 @@ func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
 	s.idle.Wait()
 	return cut
 }
+
+// lastDelivery is how long a subscriber that does not read can hold up a stop.
+const lastDelivery = 2 * time.Second
 
 // waitQuiet gives clients up to grace to finish. A node nobody is asking
 // anything of does not make its operator wait: two quiet looks end it.

@@ -271,5 +271,9 @@ func (f *feeder) finish(err error) {
 	_ = f.out.CloseWrite()
 }
 
-// stop asks the feeder to deliver what is queued and end.
-func (f *feeder) stop() { f.end(errDrained) }
+// stop asks the feeder to deliver what is queued by the given time and end.
+func (f *feeder) stop(until time.Time) {
+	f.end(errDrained)
+	// A stream that has ended already fails its writes anyway.
+	_ = f.out.SetWriteDeadline(until)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/felixlog/felix/felixtest"
 	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/transport/quic"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -164,5 +165,29 @@ func TestDrain(t *testing.T) {
 	var closed *transport.CloseError
 	if _, _, err := sub.in.Next(); !errors.As(err, &closed) || closed.Code != 0 || closed.Reason != "broker shutting down" {
 		t.Fatalf("subscription ended with %v", err)
+	}
+}
+
+// A subscriber that does not read does not keep a node from stopping.
+func TestStalledSubscriberDoesNotHoldUpAStop(t *testing.T) {
+	n := felixtest.Start(t, felixtest.WithSetting("shutdown-drain-timeout-ms", "60000"))
+	small := quic.ConnOptions{Windows: quic.Windows{Stream: 32 << 10, Conn: 32 << 10}}
+	stalled := dialWith(t, n, small)
+	stalled.subscribe(modern(), &wire.Subscribe{Stream: "s"})
+	p := dial(t, n)
+	l := p.login(modern(), n.Token())
+	for i := range uint64(100) {
+		l.send(p.publish(i, "s", make([]byte, 4000)).Append(nil))
+		l.ack()
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		n.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(8 * time.Second): // the test node gives up by itself after 10
+		t.Fatal("the node waits for a subscriber that does not read")
 	}
 }
