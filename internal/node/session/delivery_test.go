@@ -232,3 +232,61 @@ func TestBlockedSubscriberHoldsThePublisher(t *testing.T) {
 		}
 	}
 }
+
+// History is read at the subscriber's pace and never dropped, however small
+// its queue, while live batches go on arriving; the two join without a gap or
+// a repetition (BR-18).
+func TestHistoryIsNotSubjectToTheQueue(t *testing.T) {
+	const history = 5000
+	n := felixtest.Start(t, felixtest.WithSetting("stream-ring-records", "100000"))
+	p := dial(t, n)
+	l := p.login(modern(), n.Token())
+	base := p.subscribe(modern(), &wire.Subscribe{Stream: "s"}).said.LiveOffset.Value
+	next := uint64(0)
+	publish := func(count int) {
+		var out []byte
+		first := next
+		for range count {
+			out = p.publish(next, "s", fmt.Appendf(nil, "%d", next)).Append(out)
+			next++
+		}
+		l.send(out)
+		for i := range count {
+			if a := l.ack(); a.Failed || a.RequestID != first+uint64(i) {
+				t.Fatalf("publish %d: %+v", i, a)
+			}
+		}
+	}
+	for range history / 100 {
+		publish(100)
+	}
+	for _, capacity := range []uint32{1, 16, 256} {
+		t.Run(fmt.Sprint("capacity ", capacity), func(t *testing.T) {
+			small := quic.ConnOptions{Windows: quic.Windows{Stream: 16 << 10, Conn: 16 << 10}}
+			sub := dialWith(t, n, small).subscribe(modern(), &wire.Subscribe{
+				Stream: "s", Start: wire.Some(wire.Start{Kind: wire.StartEarliest}), QueueCapacity: wire.Some(capacity),
+			})
+			if sub.said.StartOffset.Value != base {
+				t.Fatalf("history starts at %d, want %d", sub.said.StartOffset.Value-base, 0)
+			}
+			live := sub.said.LiveOffset.Value
+			for at := base; at < live; {
+				publish(1) // the queue fills and overflows meanwhile
+				b := sub.batch()
+				if b.BaseOffset != at {
+					t.Fatalf("jump from %d to %d within history", at-base, b.BaseOffset-base)
+				}
+				for _, e := range b.All() {
+					if string(e.Payload) != fmt.Sprint(at-base) {
+						t.Fatalf("offset %d holds %q", at-base, e.Payload)
+					}
+					at++
+				}
+			}
+			publish(1)
+			if b := sub.batch(); b.BaseOffset < live {
+				t.Fatalf("offset %d came twice", b.BaseOffset-base)
+			}
+		})
+	}
+}
