@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/private"
 )
 
 // Whom the one token of a development broker speaks for, and where.
@@ -103,7 +104,7 @@ func loadIdentity(dir string, random io.Reader, now time.Time) (identity, error)
 		if err != nil {
 			return id, err
 		}
-		if err := replaceFile(filepath.Join(dir, keyFile), text); err != nil {
+		if err := private.Replace(filepath.Join(dir, keyFile), text); err != nil {
 			return id, err
 		}
 	default:
@@ -120,7 +121,7 @@ func loadIdentity(dir string, random io.Reader, now time.Time) (identity, error)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	return id, replaceFile(filepath.Join(dir, tokenFile), []byte(id.token+"\n"))
+	return id, private.Replace(filepath.Join(dir, tokenFile), []byte(id.token+"\n"))
 }
 
 // loadReset reads the reset secret kept in dir into reset, or makes one.
@@ -137,7 +138,7 @@ func loadReset(dir string, random io.Reader, reset *[32]byte) error {
 	if _, err := io.ReadFull(random, reset[:]); err != nil {
 		return err
 	}
-	return replaceFile(name, reset[:])
+	return private.Replace(name, reset[:])
 }
 
 // vouches says whether token is good for the development tenant under key,

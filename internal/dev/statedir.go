@@ -19,26 +19,3 @@ func DefaultDir(getenv func(string) string) (string, error) {
 	}
 	return filepath.Join(home, ".local", "state", "felix", "dev"), nil
 }
-
-// replaceFile puts data in place of the file called name: a reader sees the
-// old content or the new, and nobody but the owner sees either.
-func replaceFile(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
-}

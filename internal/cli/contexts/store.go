@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/felixlog/felix/internal/config/suggest"
+	"github.com/felixlog/felix/internal/private"
 )
 
 // A Store is a context file on disk.
@@ -100,33 +101,10 @@ func (s Store) Update(change func(*File) error) error {
 	if err := encoder.Close(); err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}
-	if err := replaceFile(s.Path, out.Bytes()); err != nil {
+	if err := private.Replace(s.Path, out.Bytes()); err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}
 	return nil
-}
-
-// replaceFile puts data in place of the file called name, readable by its
-// owner alone.
-func replaceFile(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), name)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
 }
 
 // parse reads the YAML of a context file and refuses keys it does not know.
