@@ -30,6 +30,15 @@ const (
 	maxLag = 64 * batchRecords
 	// pollFor is how long a receive loop looks again, where it polls.
 	pollFor = 200 * time.Microsecond
+	// peerEvery and peerBatch make 500 batches a second, a load that a
+	// machine of two cores carries with time to spare.
+	peerEvery = 2 * time.Millisecond
+	peerBatch = 10
+	// frozenWindow and frozenQueue bound what a frozen subscriber holds up,
+	// in bytes and batches: a fifth of a second's worth, so that they are
+	// full before the warm-up is over.
+	frozenWindow = 64 << 10
+	frozenQueue  = 64
 )
 
 // The names of the cases that are not made up of a shape.
@@ -39,6 +48,8 @@ const (
 	felixLone     = "felix.lone"
 	felixLonePoll = "felix.lone-poll"
 	felixStall    = "felix.stall"
+	felixPeers    = "felix.peers"
+	felixFrozen   = "felix.peers-one-frozen"
 	rawBulkFanout = "raw.bulk-4-conns"
 	rawLone       = "raw.lone"
 	rawLonePoll   = "raw.lone-poll"
@@ -71,6 +82,8 @@ func contenders() map[string]contender {
 		felixLone:     onFelix(felixBroker{}, partFelixLone, lone),
 		felixLonePoll: onFelix(felixBroker{poll: pollFor}, partFelixLone, lone),
 		felixStall:    onFelix(stallingBroker(), partFelixStall, stall),
+		felixPeers:    onFelix(felixBroker{}, partFelixPeers, peers(false)),
+		felixFrozen:   onFelix(felixBroker{}, partFelixPeers, peers(true)),
 		rawBulkFanout: bulk(fanoutConns, smallRecord, true),
 		rawLone:       echo(0, 1, smallRecord, frames.LonePublish(smallRecord)),
 		rawLonePoll:   echo(pollFor, 1, smallRecord, frames.LonePublish(smallRecord)),
@@ -139,6 +152,15 @@ func stall(b *bench, t felix.Target, s serving) any {
 	return felix.StallSpec{
 		Target: t, Phases: b.phases, Subscribers: subscribers, Batch: batchRecords, RecordBytes: largeRecord,
 		Window: publishWindow, PID: s.process.PID(), Allowed: stallingBroker().allowed,
+	}
+}
+
+func peers(frozen bool) func(*bench, felix.Target, serving) any {
+	return func(b *bench, t felix.Target, _ serving) any {
+		return felix.StalledPeerSpec{
+			Target: t, Phases: b.phases, Subscribers: subscribers, Every: peerEvery, Batch: peerBatch, RecordBytes: smallRecord,
+			Frozen: frozen, Window: frozenWindow, Queue: frozenQueue,
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	partFelixLone   = "felix-lone"
 	partFelixCache  = "felix-cache"
 	partFelixStall  = "felix-stall"
+	partFelixPeers  = "felix-peers"
 )
 
 func parts() map[string]part {
@@ -51,6 +52,7 @@ func parts() map[string]part {
 		partFelixLone:   client(felix.Lone),
 		partFelixCache:  client(felix.Cache),
 		partFelixStall:  client(felix.Stall),
+		partFelixPeers:  client(felix.StalledPeer),
 	}
 }
 

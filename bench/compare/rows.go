@@ -65,6 +65,9 @@ func catalogue() []row {
 	rows = append(rows, rivalRows("get")...)
 	rows = append(rows, rivalRows("put")...)
 	return append(rows, row{Row: report.Row{
+		ID: "stalled-peer", Work: "one of 10 subscribers frozen, 500 batches/s of 10 x 256 B, delivery p99 of the other nine",
+		Reference: "felix without a frozen subscriber, the same nine", Metric: measure.P99Micros, Floor: 1.2, Goal: 1.1,
+	}, felix: felixFrozen, ref: felixPeers}, row{Row: report.Row{
 		ID: "memory-stalled", Work: "resident memory of the broker, 10 subscribers that never read, one publisher at full speed",
 		Reference: "what it held when idle plus what configuration allows", Metric: measure.RSSMiB, Floor: 1, Goal: 1,
 	}, felix: felixStall, ref: ownBound})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/internal/auth"
-	"github.com/felixlog/felix/internal/private"
+	"github.com/felixlog/felix/internal/ownfile"
 )
 
 // Whom the one token of a development broker speaks for, and where.
@@ -104,7 +104,7 @@ func loadIdentity(dir string, random io.Reader, now time.Time) (identity, error)
 		if err != nil {
 			return id, err
 		}
-		if err := private.Replace(filepath.Join(dir, keyFile), text); err != nil {
+		if err := ownfile.Replace(filepath.Join(dir, keyFile), text); err != nil {
 			return id, err
 		}
 	default:
@@ -121,7 +121,7 @@ func loadIdentity(dir string, random io.Reader, now time.Time) (identity, error)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	return id, private.Replace(filepath.Join(dir, tokenFile), []byte(id.token+"\n"))
+	return id, ownfile.Replace(filepath.Join(dir, tokenFile), []byte(id.token+"\n"))
 }
 
 // loadReset reads the reset secret kept in dir into reset, or makes one.
@@ -138,7 +138,7 @@ func loadReset(dir string, random io.Reader, reset *[32]byte) error {
 	if _, err := io.ReadFull(random, reset[:]); err != nil {
 		return err
 	}
-	return private.Replace(name, reset[:])
+	return ownfile.Replace(name, reset[:])
 }
 
 // vouches says whether token is good for the development tenant under key,

@@ -97,6 +97,27 @@ func TestStallReportsMemoryBesideItsBound(t *testing.T) {
 	}
 }
 
+func TestStalledPeerAccountsForEveryRecord(t *testing.T) {
+	ctx, target := node(t)
+	for _, frozen := range []bool{false, true} {
+		r, err := StalledPeer(ctx, StalledPeerSpec{
+			Target: target, Phases: brief(), Subscribers: 3, Every: 2 * time.Millisecond, Batch: 10, RecordBytes: 4096,
+			Frozen: frozen, Window: 64 << 10, Queue: 4,
+		})
+		if err != nil {
+			t.Fatalf("frozen %v: %v", frozen, err)
+		}
+		// Two subscribers are timed, over the 50 batches due from the end of
+		// the warm-up on, or what a frozen one needs to catch up on top.
+		if r.Invalid() != "" || r.Records < 2*50*10 || r.Bytes != 4096*r.Records || r.P99 < r.P50 {
+			t.Errorf("frozen %v: %+v", frozen, r)
+		}
+		if (r.Notes["frozen"] != "") != frozen {
+			t.Errorf("frozen %v: notes %v", frozen, r.Notes)
+		}
+	}
+}
+
 func TestARefusedTokenEndsTheRun(t *testing.T) {
 	ctx, target := node(t)
 	target.Token = "not a token"

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/felixlog/felix/internal/config/suggest"
-	"github.com/felixlog/felix/internal/private"
+	"github.com/felixlog/felix/internal/ownfile"
 )
 
 // A Store is a context file on disk.
@@ -101,7 +101,7 @@ func (s Store) Update(change func(*File) error) error {
 	if err := encoder.Close(); err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}
-	if err := private.Replace(s.Path, out.Bytes()); err != nil {
+	if err := ownfile.Replace(s.Path, out.Bytes()); err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package private keeps small files that are their owner's alone: tokens,
+// Package ownfile keeps small files that are their owner's alone: tokens,
 // keys, contexts.
-package private
+package ownfile
 
 import (
 	"os"
