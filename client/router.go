@@ -16,7 +16,7 @@ const (
 	helloTimeout = 10 * time.Second
 	// claimTimeout is how long a named event stream waits for its subscribe
 	// to be answered.
-	claimTimeout = 30 * time.Second
+	claimTimeout = 10 * time.Second
 	// unnamedFor is how long after its death an event stream without a name
 	// may be the one that a claim waits for.
 	unnamedFor = time.Second

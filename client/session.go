@@ -108,9 +108,7 @@ func (s *session) authenticate(cfg *config, addr string, request []byte, finish 
 		return err
 	}
 	if finish {
-		if err := s.st.CloseWrite(); err != nil {
-			return err
-		}
+		s.endRequest()
 	}
 	m, err := s.message()
 	if err != nil {
@@ -186,7 +184,7 @@ func (cn *conn) begin(ctx context.Context, request []byte) (*session, error) {
 	stop := interrupt(ctx, s.st)
 	_, err := s.st.Write(request)
 	if err == nil {
-		err = s.st.CloseWrite()
+		s.endRequest()
 	}
 	if stop() {
 		s.cancel()
@@ -198,6 +196,12 @@ func (cn *conn) begin(ctx context.Context, request []byte) (*session, error) {
 	}
 	return s, nil
 }
+
+// endRequest ends the sending half behind a request. That it fails says only
+// that the broker has stopped reading, perhaps because it has answered
+// already: whether the request was served is for the answer to tell. Sending
+// it again because of that would make a second subscription of one.
+func (s *session) endRequest() { _ = s.st.CloseWrite() }
 
 // finish reads to the end of an answered stream, which the broker ends by
 // itself: stopping it instead could look like a failure to a broker that has

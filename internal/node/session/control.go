@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/transport"
@@ -72,6 +73,31 @@ func (s *control) serve(ctx context.Context) {
 	s.requests(ctx)
 	s.settle(ctx)
 	s.out.finish()
+	s.linger()
+}
+
+const (
+	// lingerTime and lingerBytes bound what is still read of a client whose
+	// stream is answered and ended.
+	lingerTime  = time.Second
+	lingerBytes = 64 << 10
+)
+
+// linger reads on until the client has ended its half, too. A client that
+// sends its FIN behind a request may be about to; told to stop at that moment
+// it could take the request for failed and repeat it.
+func (s *control) linger() {
+	if s.stream.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	var scrap [512]byte
+	for read := 0; read < lingerBytes; {
+		n, err := s.stream.Read(scrap[:])
+		if err != nil {
+			return
+		}
+		read += n
+	}
 }
 
 // requests is the request loop.

@@ -191,3 +191,24 @@ func TestStalledSubscriberDoesNotHoldUpAStop(t *testing.T) {
 		t.Fatal("the node waits for a subscriber that does not read")
 	}
 }
+
+// A client that is about to send its FIN behind a request is not told to stop:
+// it could take that for a failure and ask again.
+func TestAnsweredClientMayStillEndItsHalf(t *testing.T) {
+	n := felixtest.Start(t)
+	p := dial(t, n)
+	l := p.login(modern(), n.Token())
+	l.say(&wire.Subscribe{Tenant: n.Tenant(), Namespace: n.Namespace(), Stream: "s"})
+	if _, ok := l.message().(*wire.Subscribed); !ok {
+		t.Fatal("subscribe was refused")
+	}
+	l.ended()
+	select {
+	case <-l.st.Context().Done():
+		t.Fatalf("told to stop: %v", context.Cause(l.st.Context()))
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := l.st.CloseWrite(); err != nil {
+		t.Fatalf("end of the request: %v", err)
+	}
+}
