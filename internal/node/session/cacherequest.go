@@ -34,11 +34,13 @@ func (s *control) cacheRequest(m wire.Message) verdict {
 		r := asCacheRefusal(err)
 		s.refuse(r)
 		// A foreign tenant or a missing right ends the stream (wire 8.1).
-		oneShot = oneShot || r.Code == wire.CodeForbidden || r.Code == wire.CodeUnauthenticated
+		if r.Code == wire.CodeForbidden || r.Code == wire.CodeUnauthenticated {
+			return finish
+		}
 	}
 	metrics.Latency.Observe(s.c.srv.clock.Now().Sub(start))
 	if oneShot {
-		return finish
+		return finished
 	}
 	return goOn
 }

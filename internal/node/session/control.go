@@ -50,8 +50,8 @@ type verdict int
 
 const (
 	goOn     verdict = iota
-	finish           // answer what is owed, then end the stream cleanly
-	finished         // the request was the last of its stream (one-shot)
+	finish           // answer what is owed, then end the stream
+	finished         // the same after a request that was served and was the only one
 )
 
 func (s *control) serve(ctx context.Context) {
@@ -70,10 +70,12 @@ func (s *control) serve(ctx context.Context) {
 	defer s.c.forget(s.identity)
 	stop := s.watchExpiry()
 	defer stop()
-	s.requests(ctx)
+	last := s.requests(ctx)
 	s.settle(ctx)
 	s.out.finish()
-	s.linger()
+	if last == finished {
+		s.linger()
+	}
 }
 
 const (
@@ -100,18 +102,18 @@ func (s *control) linger() {
 	}
 }
 
-// requests is the request loop.
-func (s *control) requests(ctx context.Context) {
+// requests is the request loop; it says how the last request ended it.
+func (s *control) requests(ctx context.Context) verdict {
 	for {
 		if !s.frames.Buffered() {
 			if s.out.flush() != nil {
-				return
+				return finish
 			}
 		}
 		hdr, payload, err := s.frames.Next()
 		if err != nil {
 			s.logEnd(err)
-			return
+			return finish
 		}
 		s.out.beginRound()
 		s.c.srv.inflight.Add(1)
@@ -119,7 +121,7 @@ func (s *control) requests(ctx context.Context) {
 		s.c.srv.inflight.Add(-1)
 		s.c.srv.served.Add(1)
 		if v != goOn {
-			return
+			return v
 		}
 	}
 }

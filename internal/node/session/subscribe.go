@@ -21,7 +21,7 @@ func (s *control) subscribe(ctx context.Context, m *wire.Subscribe) verdict {
 	if r != nil {
 		s.refuseSubscribe(r)
 	}
-	return finish
+	return finished
 }
 
 func (s *control) openSubscription(ctx context.Context, m *wire.Subscribe) error {
