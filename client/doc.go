@@ -4,7 +4,7 @@
 // is safe for concurrent use, and one client per process is the normal case:
 // every call shares its few connections and long-lived streams.
 //
-//	c, err := client.Dial(ctx, []string{"127.0.0.1:7440"},
+//	c, err := client.Dial(ctx, []string{"127.0.0.1:5000"},
 //		client.WithTenant("acme"),
 //		client.WithToken(os.Getenv("FELIX_AUTH_TOKEN")),
 //		client.WithCAFile("ca.pem"))

@@ -17,7 +17,7 @@ import (
 // keys, and keeps following it until ctx ends. It returns once the file as it
 // is now is applied.
 func (n *Node) FollowCatalog(ctx context.Context, file string, keys *auth.StaticKeys) error {
-	return followCatalog(ctx, file, &catalogTarget{core: n.core, keys: keys, tenants: n.metrics.Tenants}, n.log)
+	return followCatalog(ctx, file, &catalogTarget{core: n.core, keys: keys, tenants: n.metrics.Tenants}, telemetry.Module(n.log, "catalog"))
 }
 
 func followCatalog(ctx context.Context, file string, target *catalogTarget, logger *slog.Logger) error {

@@ -68,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	verifier := auth.NewVerifier(o.Keys, o.Clock.Now)
-	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports()), n.core, verifier, n.metrics, o.Clock, o.Logger)
+	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports()), n.core, verifier, n.metrics, o.Clock, telemetry.Module(n.log, "session"))
 	n.metrics.ReadFrom(n.snapshot)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
@@ -89,7 +89,7 @@ func (n *Node) open(o *Options) error {
 	if o.Config.Listen.MetricsBind != "" {
 		s, err := admin.Listen(admin.Options{
 			Addr: o.Config.Listen.MetricsBind, Readiness: n.readiness, Gatherer: n.metrics.Registry(),
-			PProf: o.Config.Listen.PProf, Logger: n.log,
+			PProf: o.Config.Listen.PProf, Logger: telemetry.Module(n.log, "admin"),
 		})
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (n *Node) listen(o *Options) error {
 				SendBuffer:    c.UDPSendBuffer,
 				WarnOnce:      &warn,
 			},
-			Logger: n.log,
+			Logger: telemetry.Module(n.log, "transport"),
 		})
 		if err != nil {
 			return fmt.Errorf("listen on %s: %w", addr, err)

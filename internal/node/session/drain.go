@@ -39,7 +39,7 @@ func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
 const lastDelivery = 2 * time.Second
 
 // waitQuiet gives clients up to grace to finish. A node nobody is asking
-// anything of does not make its operator wait: two quiet looks end it.
+// anything of does not make its operator wait: the first quiet look ends it.
 func (s *Server) waitQuiet(ctx context.Context, grace time.Duration) {
 	const look = 50 * time.Millisecond
 	served := s.served.Load()

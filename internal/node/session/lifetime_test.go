@@ -1,13 +1,17 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/felixlog/felix/felixtest"
+	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/transport/quic"
 	"github.com/felixlog/felix/wire"
@@ -211,4 +215,40 @@ func TestAnsweredClientMayStillEndItsHalf(t *testing.T) {
 	if err := l.st.CloseWrite(); err != nil {
 		t.Fatalf("end of the request: %v", err)
 	}
+}
+
+// The log filter goes by module: FELIX_LOG=warn,session=debug shows why a
+// token was refused and is silent about the rest.
+func TestLogIsFilteredByModule(t *testing.T) {
+	var log lockedBuffer
+	logger, err := telemetry.NewLogger(&log, "warn,session=debug", "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := felixtest.Start(t, felixtest.WithLogger(logger))
+	l := dial(t, n).open()
+	l.say(modern().Auth(n.Tenant(), "no token"))
+	l.message()
+	l.ended()
+	waitFor(t, "the refusal in the log", func() bool { return strings.Contains(log.String(), "token refused") })
+	if text := log.String(); !strings.Contains(text, "module=session") || strings.Contains(text, "listening") {
+		t.Fatalf("logged:\n%s", text)
+	}
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
