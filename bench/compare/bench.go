@@ -40,6 +40,7 @@ type bench struct {
 
 // A serving is a server that has started.
 type serving struct {
+	// process is nil where the client is its own server.
 	process *proc.Process
 	// close removes what the server leaves behind, after it has ended; it
 	// may be nil.
@@ -82,7 +83,9 @@ func (b *bench) measure(ctx context.Context, c contender, clientCPU, serverCPU i
 		return client, server, fmt.Errorf("server: %w", err)
 	}
 	defer func() {
-		server = s.process.Stop()
+		if s.process != nil {
+			server = s.process.Stop()
+		}
 		if s.close != nil {
 			s.close()
 		}
@@ -95,8 +98,10 @@ func (b *bench) measure(ctx context.Context, c contender, clientCPU, serverCPU i
 	}
 	defer func() { client = p.Stop() }()
 	if err := p.Document(ctx, out); err != nil {
-		if said := s.process.Gone(); said != "" {
-			return client, server, fmt.Errorf("client: %w (its server is gone: %s)", err, said)
+		if s.process != nil {
+			if said := s.process.Gone(); said != "" {
+				return client, server, fmt.Errorf("client: %w (its server is gone: %s)", err, said)
+			}
 		}
 		return client, server, fmt.Errorf("client: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/felixlog/felix/bench/internal/felix"
@@ -104,7 +105,7 @@ func contenders() map[string]contender {
 			all[rawEcho(op, v.bytes)] = echo(0, cacheInFlight, v.bytes, cacheSizes(op, v.bytes))
 		}
 		for _, way := range []string{redisTLS, redisTLSPipelined, redisPlain} {
-			all[redisLoad(op, way)] = onRedis(way != redisPlain, func(b *bench, t redisref.Target) any {
+			all[redisLoad(op, way)] = onRedis(redisref.Target{TLS: way != redisPlain}, partRedisLoad, func(b *bench, t redisref.Target) any {
 				return redisref.LoadSpec{
 					Target: t, Phases: b.phases, InFlight: cacheInFlight, Pipelined: way == redisTLSPipelined,
 					Put: op == "put", Value: cacheBytes, Keys: cacheKeys,
@@ -124,6 +125,7 @@ func contenders() map[string]contender {
 			})
 		}
 	}
+	maps.Copy(all, durableContenders())
 	return all
 }
 

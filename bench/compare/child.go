@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/felixlog/felix/bench/internal/commitref"
 	"github.com/felixlog/felix/bench/internal/felix"
 	"github.com/felixlog/felix/bench/internal/measure"
 	"github.com/felixlog/felix/bench/internal/natsref"
@@ -36,6 +37,13 @@ const (
 	partFelixCache  = "felix-cache"
 	partFelixStall  = "felix-stall"
 	partFelixPeers  = "felix-peers"
+
+	partGroupCommit     = "group-commit"
+	partNATSPublish     = "nats-publish"
+	partNATSReplay      = "nats-replay"
+	partRedisAppend     = "redis-append"
+	partFelixPublishers = "felix-publishers"
+	partFelixReplay     = "felix-replay"
 )
 
 func parts() map[string]part {
@@ -53,6 +61,13 @@ func parts() map[string]part {
 		partFelixCache:  client(felix.Cache),
 		partFelixStall:  client(felix.Stall),
 		partFelixPeers:  client(felix.StalledPeer),
+
+		partGroupCommit:     client(commitref.Run),
+		partNATSPublish:     client(natsref.Publish),
+		partNATSReplay:      client(natsref.Replay),
+		partRedisAppend:     client(redisref.Append),
+		partFelixPublishers: client(felix.Publishers),
+		partFelixReplay:     client(felix.Replay),
 	}
 }
 

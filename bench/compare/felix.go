@@ -16,6 +16,9 @@ import (
 // A felixBroker is how a case configures the broker under test. Everything
 // else is as a user gets it.
 type felixBroker struct {
+	// durable keeps messages on disk, synced before they are acknowledged;
+	// otherwise they are in memory.
+	durable bool
 	// poll lets the receive loops of broker and client look again before
 	// they park.
 	poll time.Duration
@@ -64,18 +67,18 @@ func onFelix(broker felixBroker, client string, spec func(b *bench, t felix.Targ
 	}}
 }
 
-// startFelix starts felix dev on ports of the kernel's choice, with messages
-// in memory, and waits until it accepts clients.
+// startFelix starts felix dev on ports of the kernel's choice and waits until
+// it accepts clients.
 func (b *bench) startFelix(ctx context.Context, broker felixBroker, cpu int) (serving, felix.Target, error) {
 	dir, remove, err := b.scratch("felix")
 	if err != nil {
 		return serving{}, felix.Target{}, err
 	}
-	p, err := b.spawner.Start(proc.Spec{
-		Path: b.felix, CPU: cpu,
-		Args: []string{"dev", "--json", "--no-context", "--data", dir, "--port", "0", "--http", "0"},
-		Env:  broker.environ(os.Environ()),
-	})
+	args := []string{"dev", "--json", "--no-context", "--data", dir, "--port", "0", "--http", "0"}
+	if !broker.durable {
+		args = append(args, "--memory")
+	}
+	p, err := b.spawner.Start(proc.Spec{Path: b.felix, CPU: cpu, Args: args, Env: broker.environ(os.Environ())})
 	if err != nil {
 		remove()
 		return serving{}, felix.Target{}, err

@@ -53,6 +53,7 @@ func TestMarksOfTheSpeedTable(t *testing.T) {
 		"cache-put-256.p50": {1.4, 1.2}, "cache-put-256.p99": {1.75, 1.4}, "cache-put-256.ops": {.65, .85},
 		"cache-redis-get": {.8, 1.2}, "cache-redis-put": {.8, 1.2}, "cache-kv-get": {1.3, 2}, "cache-kv-put": {1.3, 2},
 		"stalled-peer": {1.2, 1.1},
+		"durable-1k":   {.4, .65}, "durable-64-disk": {.2, .35}, "durable-64-nats": {5, 10}, "durable-32-redis": {.9, 1.2}, "replay-256": {2, 5},
 	}
 	for _, r := range catalogue() {
 		marks, judged := want[r.ID]

@@ -44,14 +44,14 @@ func onNATS(server natsref.ServerSpec, client string, spec func(*bench, natsref.
 // redisTries is how many free ports are tried before giving up.
 const redisTries = 3
 
-// onRedis runs the Redis load against a Redis server.
-func onRedis(tls bool, spec func(*bench, redisref.Target) any) contender {
+// onRedis runs client against a Redis server.
+func onRedis(server redisref.Target, client string, spec func(*bench, redisref.Target) any) contender {
 	return contender{redis: true, start: func(ctx context.Context, b *bench, cpu int) (serving, string, any, error) {
 		var errs error
 		for range redisTries {
-			s, target, err := b.redis(ctx, tls, cpu)
+			s, target, err := b.redis(ctx, server, cpu)
 			if err == nil {
-				return s, partRedisLoad, spec(b, target), nil
+				return s, client, spec(b, target), nil
 			}
 			errs = errors.Join(errs, err)
 			if ctx.Err() != nil {
@@ -62,15 +62,16 @@ func onRedis(tls bool, spec func(*bench, redisref.Target) any) contender {
 	}}
 }
 
-func (b *bench) redis(ctx context.Context, tls bool, cpu int) (serving, redisref.Target, error) {
+func (b *bench) redis(ctx context.Context, server redisref.Target, cpu int) (serving, redisref.Target, error) {
 	path, err := redisref.Find()
 	if err != nil {
 		return serving{}, redisref.Target{}, err
 	}
-	target, err := redisref.NewTarget(tls, b.files)
+	target, err := redisref.NewTarget(server.TLS, b.files)
 	if err != nil {
 		return serving{}, target, err
 	}
+	target.Durable = server.Durable
 	dir, remove, err := b.scratch("redis")
 	if err != nil {
 		return serving{}, target, err

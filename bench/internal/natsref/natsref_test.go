@@ -2,6 +2,7 @@ package natsref
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -76,6 +77,35 @@ func TestKVAnswersGetsAndPuts(t *testing.T) {
 				t.Errorf("result %+v", r)
 			}
 		})
+	}
+}
+
+func TestEveryWayToPublishIsAcknowledged(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		for _, way := range []string{WaySync, WayAsync, WayFast} {
+			t.Run(fmt.Sprintf("%s, sync always %v", way, always), func(t *testing.T) {
+				ctx, target := serve(t, ServerSpec{JetStream: true, SyncAlways: always, Dir: t.TempDir()})
+				r, err := Publish(ctx, PublishSpec{Target: target, Phases: brief(), Way: way, InFlight: 8, RecordBytes: 64})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Records == 0 || r.Bytes != r.Records*64 || r.Lost != 0 || r.Elapsed <= 0 {
+					t.Errorf("result %+v", r)
+				}
+			})
+		}
+	}
+}
+
+func TestReplayReadsWholeStreams(t *testing.T) {
+	ctx, target := serve(t, ServerSpec{JetStream: true, Dir: t.TempDir()})
+	const records = 2000
+	r, err := Replay(ctx, ReplaySpec{Target: target, Phases: brief(), Records: records, RecordBytes: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Records == 0 || r.Records%records != 0 || r.Bytes != r.Records*64 {
+		t.Errorf("result %+v", r)
 	}
 }
 

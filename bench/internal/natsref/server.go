@@ -25,6 +25,9 @@ type ServerSpec struct {
 	// files under Dir.
 	JetStream bool   `json:"jetstream"`
 	Dir       string `json:"dir"`
+	// SyncAlways syncs every write to a stream before it is acknowledged;
+	// otherwise files are synced every two minutes, the server's default.
+	SyncAlways bool `json:"sync_always"`
 }
 
 // Endpoint is what a started server says.
@@ -44,7 +47,7 @@ func Serve(ctx context.Context, spec ServerSpec, ready func(Endpoint) error) err
 		opts.TLS, opts.TLSConfig = true, cfg
 	}
 	if spec.JetStream {
-		opts.JetStream, opts.StoreDir = true, spec.Dir
+		opts.JetStream, opts.StoreDir, opts.SyncAlways = true, spec.Dir, spec.SyncAlways
 	}
 	s, err := server.NewServer(opts)
 	if err != nil {

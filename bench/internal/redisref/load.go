@@ -78,16 +78,11 @@ func (s LoadSpec) check(c *conn) error {
 
 // connected has one request in flight on each of many connections.
 func connected(ctx context.Context, spec LoadSpec) (measure.Result, error) {
-	conns := make([]*conn, spec.InFlight)
-	for i := range conns {
-		c, err := spec.Target.dial(ctx)
-		if err != nil {
-			return measure.Result{}, fmt.Errorf("connect: %w", err)
-		}
-		defer c.close()
-		defer context.AfterFunc(ctx, c.close)()
-		conns[i] = c
+	conns, closeAll, err := spec.Target.dialAll(ctx, spec.InFlight)
+	if err != nil {
+		return measure.Result{}, err
 	}
+	defer closeAll()
 	commands, walk := spec.commands(spec.Put), measure.NewKeys(spec.Keys).Walk(spec.InFlight)
 	r, err := measure.ClosedLoop(ctx, spec.Phases, spec.InFlight, spec.Value, func(_ context.Context, w int) error {
 		if _, err := conns[w].Write(commands[walk.Next(w)]); err != nil {

@@ -31,6 +31,8 @@ type Target struct {
 	Addr  string    `json:"addr"`
 	TLS   bool      `json:"tls"`
 	Files pki.Files `json:"files"`
+	// Durable appends every write to a file and syncs it before the answer.
+	Durable bool `json:"durable"`
 }
 
 // NewTarget picks a free port on the loopback interface. Redis cannot choose
@@ -44,8 +46,8 @@ func NewTarget(tls bool, files pki.Files) (Target, error) {
 	return Target{Addr: ln.Addr().String(), TLS: tls, Files: files}, ln.Close()
 }
 
-// Args are redis-server's arguments for serving t from memory alone, with
-// dir as its working directory.
+// Args are redis-server's arguments for serving t, from memory alone or with
+// an append-only file, with dir as its working directory.
 func (t Target) Args(dir string) ([]string, error) {
 	host, port, err := net.SplitHostPort(t.Addr)
 	if err != nil {
@@ -53,7 +55,12 @@ func (t Target) Args(dir string) ([]string, error) {
 	}
 	args := []string{
 		"--bind", host, "--dir", dir, "--daemonize", "no", "--loglevel", "warning",
-		"--save", "", "--appendonly", "no",
+		"--save", "",
+	}
+	if t.Durable {
+		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
+	} else {
+		args = append(args, "--appendonly", "no")
 	}
 	if !t.TLS {
 		return append(args, "--port", port), nil
