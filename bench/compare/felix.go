@@ -74,8 +74,10 @@ func (b *bench) startFelix(ctx context.Context, broker felixBroker, cpu int) (se
 	if err != nil {
 		return serving{}, felix.Target{}, err
 	}
-	args := []string{"dev", "--json", "--no-context", "--data", dir, "--port", "0", "--http", "0"}
-	if !broker.durable {
+	args := []string{"dev", "--json", "--no-context", "--port", "0", "--http", "0"}
+	if broker.durable {
+		args = append(args, "--data", dir)
+	} else {
 		args = append(args, "--memory")
 	}
 	p, err := b.spawner.Start(proc.Spec{Path: b.felix, CPU: cpu, Args: args, Env: broker.environ(os.Environ())})
