@@ -23,6 +23,7 @@ type Broker struct {
 	caches  *cache.Store
 	jobs    jobPool
 	failed  atomic.Uint64
+	ids     producerIDs
 
 	// stopping ends when the broker drains, with ErrClosed as its cause.
 	stopping context.Context
@@ -32,6 +33,10 @@ type Broker struct {
 // New returns a broker without tenants. Close it.
 func New(cfg Config, clock Clock) *Broker {
 	cfg = cfg.withDefaults()
+	if cfg.Storage != nil {
+		cfg.Streams.Logs = streamLogs{cfg.Storage}
+		cfg.Caches.Storage = cfg.Storage
+	}
 	b := &Broker{
 		cfg:   cfg,
 		clock: clock,
@@ -59,12 +64,22 @@ func (b *Broker) NewConnection() *admission.Connection { return b.budgets.NewCon
 // what was left.
 func (b *Broker) Drain(ctx context.Context) error {
 	b.stop(ErrClosed)
-	return b.queue.Drain(ctx)
+	if err := b.queue.Drain(ctx); err != nil {
+		return err
+	}
+	for _, s := range b.Streams() {
+		for i := range s.Shards() {
+			if err := s.Shard(i).Drain(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Close ends everything: publishes that are still queued fail with
-// [ErrClosed], subscriptions end with it after what they had queued. Closing
-// again does nothing.
+// [ErrClosed], subscriptions end with it after what they had queued, logs are
+// closed. Closing again does nothing.
 func (b *Broker) Close() {
 	b.stop(ErrClosed)
 	streams, caches := b.catalog.close()
@@ -72,9 +87,11 @@ func (b *Broker) Close() {
 		s.End(ErrClosed)
 	}
 	for _, c := range caches {
-		c.End()
+		c.Close(ErrClosed)
 	}
 	b.queue.Close()
+	b.caches.Close()
+	b.hub.Close()
 }
 
 // closedAs turns the scheduler's word for a closed broker into ours.

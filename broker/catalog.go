@@ -155,8 +155,10 @@ func (b *Broker) RemoveNamespace(tenant, namespace string) error {
 }
 
 // AddStream registers a stream in a registered namespace; one that is
-// registered with the same options stays as it is. Errors: [*NotFoundError],
-// [*ConflictError], [*StorageRequiredError].
+// registered with the same options stays as it is, but for its retention, which
+// becomes that of opts. The logs of a durable one are opened in the background:
+// see [Broker.Opening]. Errors: [*NotFoundError], [*ConflictError],
+// [*StorageRequiredError].
 func (b *Broker) AddStream(name StreamName, opts StreamOptions) error {
 	opts.Shards = max(opts.Shards, 1)
 	c := &b.catalog
@@ -166,13 +168,18 @@ func (b *Broker) AddStream(name StreamName, opts StreamOptions) error {
 		return err
 	}
 	if s, ok := c.streams[name]; ok {
-		if s.Options() != opts {
+		have := s.Options()
+		if have == opts {
+			return nil
+		}
+		have.Retention = opts.Retention
+		if have != opts || !opts.Durable {
 			return &ConflictError{Kind: KindStream, Name: name.String()}
 		}
-		return nil
+		return s.SetRetention(opts.Retention)
 	}
-	if opts.Durable {
-		return &StorageRequiredError{Name: name.String()}
+	if opts.Durable && b.cfg.Storage == nil {
+		return &StorageRequiredError{Kind: KindStream, Name: name.String()}
 	}
 	t := c.tenants[name.Tenant]
 	s, err := b.hub.NewStream(name, opts, stream.Owner{Queue: t.queue, Account: t.account})
@@ -183,7 +190,17 @@ func (b *Broker) AddStream(name StreamName, opts StreamOptions) error {
 	return nil
 }
 
-// RemoveStream removes a stream. Its handles refuse everything from then on
+// SetStreamRetention changes what a durable stream keeps, in logs that are open
+// too. Errors: [*NotFoundError], [*NeedsLogError].
+func (b *Broker) SetStreamRetention(name StreamName, r stream.Retention) error {
+	s, err := b.Stream(name.Tenant, name.Namespace, name.Name)
+	if err != nil {
+		return err
+	}
+	return s.SetRetention(r)
+}
+
+// RemoveStream removes a stream; what is on disk stays. Its handles refuse everything from then on
 // with [stream.ErrRemoved]. Error: [*NotFoundError].
 func (b *Broker) RemoveStream(name StreamName) error {
 	c := &b.catalog
@@ -200,7 +217,7 @@ func (b *Broker) RemoveStream(name StreamName) error {
 
 // AddCache registers a cache in a registered namespace; one that is registered
 // with the same options stays as it is. Errors: [*NotFoundError],
-// [*ConflictError].
+// [*ConflictError], [*StorageRequiredError].
 func (b *Broker) AddCache(name CacheName, opts CacheOptions) error {
 	opts.Shards = max(opts.Shards, 1)
 	c := &b.catalog
@@ -214,6 +231,9 @@ func (b *Broker) AddCache(name CacheName, opts CacheOptions) error {
 			return &ConflictError{Kind: KindCache, Name: name.String()}
 		}
 		return nil
+	}
+	if opts.Durable && b.cfg.Storage == nil {
+		return &StorageRequiredError{Kind: KindCache, Name: name.String()}
 	}
 	c.caches[name] = b.caches.NewCache(name, opts)
 	return nil

@@ -101,7 +101,7 @@ func TestRemovalDeactivatesHandles(t *testing.T) {
 			if err := f.Publish(t.Context(), sh, f.id, batchOf("x"), Fail, nil); err != stream.ErrRemoved {
 				t.Fatal(err)
 			}
-			if _, _, err := c.Get([]byte("k")); err != cache.ErrRemoved {
+			if _, _, err := c.Get(0, []byte("k")); err != cache.ErrRemoved {
 				t.Fatal(err)
 			}
 			if st := f.Stats(); st.Streams != 1 || st.Shards != 1 || st.Caches != 0 || st.InflightBytes != 0 {

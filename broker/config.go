@@ -7,6 +7,7 @@ import (
 	"github.com/felixlog/felix/broker/cache"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/storage"
 )
 
 // Defaults of a [Config] that no other package has.
@@ -39,9 +40,17 @@ type Config struct {
 	Quotas     map[string]admission.Quota
 	QuotaBurst time.Duration
 
-	// Streams configures rings, subscriptions and event frames.
+	// Storage keeps durable streams and caches; nil where there is none. It
+	// outlives the broker: close it after.
+	Storage *storage.Store
+	// Random gives the bits of producer ids; nil derives them from the clock
+	// at the start, which is enough where no two brokers start at once.
+	Random func() uint64
+
+	// Streams configures rings, subscriptions, event frames and the retention
+	// of streams that have none of their own. Its Logs are Storage's.
 	Streams stream.Config
-	// Caches bounds the caches.
+	// Caches bounds the caches. Its Storage is Storage.
 	Caches cache.Config
 }
 

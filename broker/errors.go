@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/felixlog/felix/broker/admission"
+	"github.com/felixlog/felix/broker/stream"
 )
 
 // ErrClosed refuses work of a broker that drains or is closed.
@@ -31,6 +32,22 @@ const (
 	KindCache     Kind = "cache"
 )
 
+// What a publish to a durable or numbered stream may answer (package stream).
+type (
+	// RefusedError refuses a batch of an idempotent producer.
+	RefusedError = stream.RefusedError
+	// OffsetMismatchError refuses a conditional publish.
+	OffsetMismatchError = stream.OffsetMismatchError
+	// UnavailableError refuses a request to a shard that does not serve it now.
+	UnavailableError = stream.UnavailableError
+	// StorageFullError refuses a publish for which the disk has no room.
+	StorageFullError = stream.StorageFullError
+	// StorageFailedError leaves unknown whether a publish was kept.
+	StorageFailedError = stream.StorageFailedError
+	// NeedsLogError refuses what only a durable stream can do.
+	NeedsLogError = stream.NeedsLogError
+)
+
 // A NotFoundError says that a name is not registered.
 type NotFoundError struct {
 	Kind Kind
@@ -51,15 +68,16 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s is registered with other options", e.Kind, e.Name)
 }
 
-// A StorageRequiredError refuses to register a durable stream on a broker
-// without storage: it is never downgraded to memory.
+// A StorageRequiredError refuses to register a durable stream or cache on a
+// broker without storage: it is never downgraded to memory.
 type StorageRequiredError struct {
-	// Name is the stream's full name.
+	Kind Kind
+	// Name is the full name.
 	Name string
 }
 
 func (e *StorageRequiredError) Error() string {
-	return fmt.Sprintf("stream %s is durable and this broker has no storage", e.Name)
+	return fmt.Sprintf("%s %s is durable and this broker has no storage", e.Kind, e.Name)
 }
 
 // A TenantMismatchError refuses a publish of one tenant's identity to another

@@ -70,7 +70,7 @@ func (f *fixture) shard(name string) *stream.Shard {
 
 func (f *fixture) subscribe(sh *stream.Shard, o stream.SubscribeOptions) *stream.Subscription {
 	f.t.Helper()
-	sub, err := sh.Subscribe(o)
+	sub, err := sh.Subscribe(context.Background(), o)
 	f.must(err)
 	return sub
 }

@@ -232,7 +232,7 @@ func TestChurn(t *testing.T) {
 			if err != nil {
 				return
 			}
-			sub, err := s.Shard(0).Subscribe(stream.SubscribeOptions{
+			sub, err := s.Shard(0).Subscribe(context.Background(), stream.SubscribeOptions{
 				Start: stream.Earliest(), Capacity: 1 + rng.IntN(3), Policy: stream.QueuePolicy(1 + rng.IntN(3)),
 			})
 			if err != nil {

@@ -19,6 +19,31 @@ type Batch struct {
 	// lengths. A batch of no records is complete when its turn comes and
 	// appends nothing.
 	Count, PayloadBytes int
+
+	// Publisher is who publishes, kept with the batch on a durable stream;
+	// empty where it is not to be recorded.
+	Publisher string
+	// Producer numbers the batch, so that it is appended once however often it
+	// comes (wire 9.6).
+	Producer Producer
+	// Conditional appends only if the batch's first record gets
+	// ExpectedOffset (wire 9.7). Durable streams only.
+	Conditional    bool
+	ExpectedOffset uint64
+	// State makes the batch, which is then of one record, an atomic commit of
+	// that event and these changes (wire 13). Durable streams only. They are
+	// copied.
+	State []StateChange
+}
+
+// A StateChange is one keyed change of an atomic commit.
+type StateChange = stream.StateChange
+
+// A Producer is the number of one batch of an idempotent producer.
+type Producer struct {
+	// Set says that the batch is numbered.
+	Set          bool
+	ID, Sequence uint64
 }
 
 // A Policy says what a publish does when there is no room for it (broker 3.4).
@@ -40,11 +65,28 @@ const (
 )
 
 // A Completion hears how a publish ended. Complete is called once, perhaps
-// before Publish returns, on any goroutine, while the shard's lane is held, so
-// in the shard's order. It must not block, nor publish under a policy that
-// waits.
+// before Publish returns, on any goroutine, for one shard in the order of its
+// publishes. It must not block, nor publish under a policy that waits.
 type Completion interface {
 	Complete(Result)
+}
+
+// A Flusher is a Completion that only notes its answer in Complete and sends
+// it in Flush. Flush is called after Complete, once for all publishes one round
+// of the log committed, so that their answers leave together. It must not
+// block. A completion that shares its flusher with others names it by a
+// method Flusher() Flusher instead; each distinct one is flushed once.
+type Flusher = stream.Flusher
+
+// flusherOf is who sends what done was told; nil when it did that itself.
+func flusherOf(done Completion) Flusher {
+	switch d := done.(type) {
+	case interface{ Flusher() Flusher }:
+		return d.Flusher()
+	case Flusher:
+		return d
+	}
+	return nil
 }
 
 // A Result is how a publish ended.
@@ -54,8 +96,12 @@ type Result struct {
 	// HasOffset says that the offset may be told to the publisher, which only
 	// a log makes meaningful.
 	HasOffset bool
-	// Err says why the batch was not appended; nil means that it was and that
-	// every subscription has it or has counted it as dropped.
+	// Duplicate says that a numbered batch had been appended before, at Offset,
+	// and was not again.
+	Duplicate bool
+	// Err says why the batch was not appended, or with [*StorageFailedError]
+	// that it may have been; nil means that it was, on a durable stream on
+	// disk, and that every subscription has it or has counted it as dropped.
 	Err error
 }
 
@@ -67,9 +113,16 @@ type Result struct {
 // It waits only as policy says, and then on the caller's goroutine: what waits
 // is not copied, so it costs no memory but the caller's.
 //
+// A durable batch is accepted once it is in its lane; it may wait there for its
+// shard's log to open or to have room, and its bytes stay charged until it is
+// committed.
+//
 // Errors: [*OverloadedError], [ErrClosed], the cause of ctx, that of the
 // shard's end ([stream.ErrRemoved]), [admission.ErrConnectionClosed],
-// [*TenantMismatchError].
+// [*TenantMismatchError], [*NeedsLogError], [ErrCommitShape],
+// [ErrEmptyBatch]. A [Result] may
+// also have [*RefusedError], [*OffsetMismatchError], [*UnavailableError],
+// [*StorageFullError], [*StorageFailedError].
 func (b *Broker) Publish(ctx context.Context, sh *stream.Shard, id *admission.Identity, batch Batch, policy Policy, done Completion) error {
 	if err := sh.Err(); err != nil {
 		return err
@@ -77,11 +130,15 @@ func (b *Broker) Publish(ctx context.Context, sh *stream.Shard, id *admission.Id
 	if name := sh.Name(); name.Tenant != id.Tenant() {
 		return &TenantMismatchError{Identity: id.Tenant(), Stream: name.Tenant}
 	}
+	if err := batch.check(sh); err != nil {
+		return err
+	}
 	hold, pass, err := b.admit(ctx, sh, id, batch, policy)
 	if err != nil {
 		return err
 	}
 	j := b.jobs.get()
+	j.ask(&batch)
 	j.broker, j.shard, j.hold, j.done = b, sh, hold, done
 	j.envelope = b.hub.NewEnvelope(batch.Block, stream.Meta{Count: batch.Count, PayloadBytes: batch.PayloadBytes})
 	j.Cost = int64(batch.PayloadBytes)
@@ -89,11 +146,36 @@ func (b *Broker) Publish(ctx context.Context, sh *stream.Shard, id *admission.Id
 	return nil
 }
 
+// ErrCommitShape refuses an atomic commit that is not of one record.
+var ErrCommitShape = errors.New("an atomic commit has exactly one event")
+
+// ErrEmptyBatch refuses a numbered or conditional batch of no records, which
+// would leave nothing to know it by.
+var ErrEmptyBatch = errors.New("batch has no records")
+
+// check refuses what the shard's stream cannot do.
+func (batch *Batch) check(sh *stream.Shard) error {
+	if len(batch.State) > 0 && batch.Count != 1 {
+		return ErrCommitShape
+	}
+	if batch.Count == 0 && (batch.Producer.Set || batch.Conditional) {
+		return ErrEmptyBatch
+	}
+	if sh.Durable() || !batch.Conditional && len(batch.State) == 0 {
+		return nil
+	}
+	request := "a conditional publish"
+	if len(batch.State) > 0 {
+		request = "an atomic commit"
+	}
+	return &NeedsLogError{Stream: sh.Name().String(), Request: request}
+}
+
 // admit takes what a publish needs, in order: quota, bytes, slot.
 func (b *Broker) admit(ctx context.Context, sh *stream.Shard, id *admission.Identity, batch Batch, policy Policy) (admission.Hold, schedule.Pass, error) {
 	a := admitting{
 		b: b, account: sh.Account(), policy: policy,
-		bytes: max(int64(batch.PayloadBytes), 1), messages: int64(batch.Count),
+		bytes: max(int64(batch.PayloadBytes+batch.stateBytes()), 1), messages: int64(batch.Count),
 	}
 	defer a.stopWaiting()
 	if a.account.Limited() {
@@ -119,6 +201,14 @@ func (b *Broker) admit(ctx context.Context, sh *stream.Shard, id *admission.Iden
 	}
 	a.account.Admitted(int64(batch.PayloadBytes), a.messages)
 	return hold, pass, nil
+}
+
+func (batch *Batch) stateBytes() int {
+	n := 0
+	for i := range batch.State {
+		n += len(batch.State[i].Key) + len(batch.State[i].Value)
+	}
+	return n
 }
 
 // An admitting is one publish on its way in, and how long it may still wait.

@@ -18,6 +18,8 @@ const (
 	opDelete
 	opPutIf
 	opDeleteIf
+	opCounterAdd
+	opCounterGet
 )
 
 func (o cacheOp) String() string {
@@ -30,14 +32,22 @@ func (o cacheOp) String() string {
 		return "cache delete"
 	case opPutIf:
 		return "cache put if"
-	default:
+	case opDeleteIf:
 		return "cache delete if"
+	case opCounterAdd:
+		return "counter add"
+	default:
+		return "counter get"
 	}
 }
 
 // reads says that the request changes nothing, so that it may be sent again
 // whatever became of it.
-func (o cacheOp) reads() bool { return o == opGet || o == opGetVersioned }
+func (o cacheOp) reads() bool { return o == opGet || o == opGetVersioned || o == opCounterGet }
+
+// once says that the request is never sent twice, even where the broker says
+// that nothing of it was applied.
+func (o cacheOp) once() bool { return o == opCounterAdd }
 
 // supported is an error unless the broker serves the request (wire 5.2).
 func (o cacheOp) supported(caps *capabilities, addr string) error {
@@ -46,6 +56,8 @@ func (o cacheOp) supported(caps *capabilities, addr string) error {
 		return caps.require(wire.FeatureCacheDelete, "CACHE_DELETE", addr)
 	case opPutIf, opDeleteIf, opGetVersioned:
 		return caps.require(wire.FeatureCacheConditional, "CACHE_CONDITIONAL", addr)
+	case opCounterAdd, opCounterGet:
+		return caps.require(wire.FeatureCounters, "COUNTERS", addr)
 	default:
 		return nil
 	}
@@ -69,11 +81,13 @@ type cacheCall struct {
 	number    uint64 // of its frame on the stream, from 1
 	abandoned bool
 	answered  bool
+	sent      bool
 
 	value      []byte // appended to what the caller gave
 	ok         bool
 	version    uint64
 	hasVersion bool
+	counter    int64
 	err        error
 }
 
@@ -105,16 +119,24 @@ func (p *callPool) put(c *cacheCall) {
 func (c *Client) do(ctx context.Context, call *cacheCall) error {
 	const maxReauths = 2
 	reauths := 0
+	var once error // how the only attempt ended of a request that is sent once
 	err := c.retry(ctx, call.op.reads(), func(ctx context.Context) error {
 		for {
 			refusedHere, err := c.attemptCache(ctx, call)
-			if refusedHere && errors.Is(err, ErrUnauthenticated) && c.cfg.renewable && reauths < maxReauths {
+			switch {
+			case refusedHere && errors.Is(err, ErrUnauthenticated) && c.cfg.renewable && reauths < maxReauths:
 				reauths++ // the token expired: the next stream asks for another
 				continue
+			case call.sent && call.op.once():
+				once = err
+				return nil
 			}
 			return err
 		}
 	})
+	if once != nil {
+		err = c.closedOr(once)
+	}
 	if err != nil && !call.abandoned {
 		c.calls.put(call)
 	}

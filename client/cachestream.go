@@ -61,7 +61,7 @@ func (s *cacheStream) do(ctx context.Context, call *cacheCall) error {
 		s.mu.Unlock()
 		return err
 	}
-	call.err, call.answered = nil, false
+	call.err, call.answered, call.sent = nil, false, true
 	s.ring.push(call)
 	call.number = s.out.put + 1
 	s.watch.busy()
@@ -186,6 +186,9 @@ func (s *cacheStream) fill(call *cacheCall, m wire.Message) error {
 		fits, id.Value = call.op == opPutIf || call.op == opDeleteIf, m.RequestID
 		call.ok = m.Applied
 		call.version, call.hasVersion = m.Version.Get()
+	case *wire.CounterValue:
+		fits, id.Value = call.op == opCounterAdd || call.op == opCounterGet, m.RequestID
+		call.counter, call.ok = m.Value.Get()
 	case *wire.Unsupported:
 		fits = true
 		call.err = &UnsupportedError{Feature: call.op.String(), Broker: s.b.addr}

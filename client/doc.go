@@ -27,6 +27,15 @@
 // the error says so ([ErrOutcomeUnknown]), unless [WithAtLeastOnce] asked
 // for the opposite.
 //
+// A [Producer] goes further: it numbers its batches, sends again what may be
+// lost, and the broker stores each one exactly once. [Client.PublishIf]
+// appends only if nobody else has meanwhile, and [Client.Commit] stores an
+// event together with changes to the state of an entity, which
+// [Client.StateGet] reads.
+//
+// On a stream with a log an acknowledgement comes once the record is written
+// as the broker's fsync mode promises, and carries its offset.
+//
 // # Subscribing
 //
 // [Client.Subscribe] reads the records of one shard, or of all
@@ -46,6 +55,9 @@
 //		fmt.Println(ev.Offset, string(ev.Payload))
 //	}
 //
+// [Client.Read] and [Client.Records] read a part of a log without
+// subscribing, and [Client.OffsetForTime] finds where a moment begins.
+//
 // # Caching
 //
 // [Client.Cache] gives a [Cache]: keys to latest values, with an optional
@@ -55,10 +67,19 @@
 //	err := sessions.Put(ctx, "u1", []byte("..."), client.WithTTL(time.Hour))
 //	value, ok, err := sessions.Get(ctx, "u1")
 //
+// [Cache.Watch] delivers the changes of a key, of those with a prefix, or of
+// all, from now on, from an offset, or behind the values held; it resumes as
+// a subscription does. [Cache.CounterAdd] keeps sums.
+//
+//	w, err := sessions.Watch(ctx, client.WatchPrefix("u"), client.Retained())
+//	for change, err := range w.Changes(ctx) {
+//		...
+//	}
+//
 // # Errors
 //
 // What a broker refuses arrives as an [*Error] with a code, a retry class
 // and a sentence. Decide on the class, or with errors.Is on the sentinels of
-// this package ([ErrNotFound], [ErrOverloaded], [ErrOutcomeUnknown], ...);
-// never on the text.
+// this package ([ErrNotFound], [ErrOverloaded], [ErrStorageFull],
+// [ErrShardUnavailable], [ErrOutcomeUnknown], ...); never on the text.
 package client

@@ -148,6 +148,8 @@ func (e *Error) Is(target error) bool {
 	switch t := target.(type) {
 	case codeSentinel:
 		return e.Code == Code(t)
+	case reasonSentinel:
+		return e.Reason == string(t)
 	case outcomeSentinel:
 		return e.Retry == RetryUnknown
 	default:
@@ -158,6 +160,10 @@ func (e *Error) Is(target error) bool {
 type codeSentinel Code
 
 func (s codeSentinel) Error() string { return strings.ReplaceAll(string(s), "_", " ") }
+
+type reasonSentinel string
+
+func (s reasonSentinel) Error() string { return strings.ReplaceAll(string(s), "_", " ") }
 
 type outcomeSentinel struct{}
 
@@ -188,6 +194,14 @@ var (
 	ErrShardUnavailable error = codeSentinel(CodeShardUnavailable)
 	// ErrOverloaded: no room at the broker; wait and send again.
 	ErrOverloaded error = codeSentinel(CodeOverloaded)
+	// ErrStorageFull: the broker's disk is full and nothing was written; it
+	// takes writes again by itself once there is space. Also [ErrOverloaded].
+	ErrStorageFull error = reasonSentinel("storage_full")
+	// ErrStorage: the broker's disk failed. Where it failed a write, that may
+	// have happened, and the error is [ErrOutcomeUnknown] too.
+	ErrStorage error = codeSentinel(CodeStorage)
+	// ErrDraining: the broker shuts down.
+	ErrDraining error = codeSentinel(CodeDraining)
 	// ErrLimitExceeded: a limit that waiting does not lift.
 	ErrLimitExceeded error = codeSentinel(CodeLimitExceeded)
 )
@@ -239,74 +253,6 @@ func (e *UnreachableError) Error() string {
 
 // Unwrap is the joined reasons.
 func (e *UnreachableError) Unwrap() error { return e.Err }
-
-// A CursorError says that a subscription cannot start where it was asked to
-// (wire 10.6).
-type CursorError struct {
-	// Reason is "too_old" or "in_future".
-	Reason string
-	// Requested is the offset asked for.
-	Requested uint64
-	// Available is the oldest offset still held when too_old, the tail when
-	// in_future.
-	Available uint64
-}
-
-// TooOld says that records from Requested on are no longer all held;
-// Available is the oldest that is.
-func (e *CursorError) TooOld() bool { return e.Reason == "too_old" }
-
-func (e *CursorError) Error() string {
-	switch e.Reason {
-	case "too_old":
-		return fmt.Sprintf("offset %d is no longer held, the oldest is %d", e.Requested, e.Available)
-	case "in_future":
-		return fmt.Sprintf("offset %d is past the end, the next record will be %d", e.Requested, e.Available)
-	default:
-		return fmt.Sprintf("cannot start at offset %d: %s (available %d)", e.Requested, e.Reason, e.Available)
-	}
-}
-
-// A LaggedError says that a subscription fell so far behind that the broker
-// ended it (wire 7.4) and that it could not be resumed without loss.
-type LaggedError struct {
-	// Shard is the shard that lagged.
-	Shard uint32
-	// ResumeFrom is the first offset not delivered.
-	ResumeFrom uint64
-	// Err is why resuming failed, often a [*CursorError].
-	Err error
-}
-
-func (e *LaggedError) Error() string {
-	return fmt.Sprintf("subscription lagged at offset %d of shard %d and could not resume: %v", e.ResumeFrom, e.Shard, e.Err)
-}
-
-// Unwrap is why resuming failed.
-func (e *LaggedError) Unwrap() error { return e.Err }
-
-// A SubscriptionLostError says that a subscription was lost and cannot be
-// resumed without an unknown loss: no offset is known to resume at, or the
-// broker no longer holds it.
-type SubscriptionLostError struct {
-	// Shard is the shard that was lost.
-	Shard uint32
-	// Next is the offset that would have come next, if HasNext.
-	Next    uint64
-	HasNext bool
-	// Err is the cause.
-	Err error
-}
-
-func (e *SubscriptionLostError) Error() string {
-	if e.HasNext {
-		return fmt.Sprintf("subscription to shard %d lost before offset %d: %v", e.Shard, e.Next, e.Err)
-	}
-	return fmt.Sprintf("subscription to shard %d lost at an unknown position: %v", e.Shard, e.Err)
-}
-
-// Unwrap is the cause.
-func (e *SubscriptionLostError) Unwrap() error { return e.Err }
 
 // A NameError is a name or key that breaks the grammar of names; nothing was
 // sent.

@@ -28,9 +28,9 @@ func (t *exampleTB) TempDir() string {
 }
 
 // exampleNode starts a node and a client of it; stop ends both.
-func exampleNode() (c *client.Client, stop func()) {
+func exampleNode(opts ...felixtest.Option) (c *client.Client, stop func()) {
 	t := &exampleTB{}
-	n := felixtest.Start(t)
+	n := felixtest.Start(t, opts...)
 	n.CreateStream("orders", 4)
 	c, err := client.Dial(context.Background(), []string{n.Addr()},
 		client.WithTenant(n.Tenant()), client.WithToken(n.Token()), client.WithCAPEM(n.CAPEM()))

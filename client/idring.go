@@ -23,6 +23,12 @@ func (q *idRing[T]) push(v *T) {
 	q.next++
 }
 
+// pop takes back the last push.
+func (q *idRing[T]) pop() {
+	q.next--
+	*q.slot(q.next) = nil
+}
+
 func (q *idRing[T]) slot(id uint64) **T { return &q.slots[id&uint64(len(q.slots)-1)] }
 
 func (q *idRing[T]) grow() {

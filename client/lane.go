@@ -19,6 +19,8 @@ type lane struct {
 	acked bool
 	slot  int // which of a broker's streams it uses
 
+	producer *producerShard // whose batches these are; nil for plain publishes
+
 	tenant, namespace, stream []byte // as a frame wants them
 
 	mu          sync.Mutex
@@ -194,7 +196,7 @@ func (l *lane) settle(s *publishStream, r *request, o outcome) {
 			if o.err.Code == CodeNotFound {
 				l.route.forget()
 			}
-			r.finish(o.ack, o.err)
+			r.finish(o.ack, r.verdict(o.err))
 			return
 		}
 		r.finish(o.ack, nil)
@@ -218,7 +220,6 @@ func (l *lane) follow(o *Owner) {
 // cause is on our side: the stream was lost before it was sent, the token
 // had expired, or the owner we went to by ourselves was not it. mu is held.
 func (l *lane) again(s *publishStream, r *request, o outcome) bool {
-	const maxReauths = 2
 	if l.c.ctx.Err() != nil {
 		return false
 	}
@@ -226,18 +227,17 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 		r.failedAt = time.Now()
 	}
 	r.last, r.hasty = o.err, false
+	r.doubtful = r.doubtful || o.err.OutcomeUnknown()
+	if o.err.Code == CodeUnauthenticated {
+		return l.reauthenticate(s, r)
+	}
 	direct := l.owner != "" && s.b.addr == l.owner
-	if direct && o.err.Code != CodeUnauthenticated {
+	if direct {
 		l.owner, l.current = "", nil // back through the entry broker
 	}
 	switch {
-	case o.err.Code == CodeUnauthenticated:
-		if !l.c.cfg.renewable || r.reauths >= maxReauths {
-			return false
-		}
-		r.reauths++
-		s.retire()
-		return true
+	case l.producer != nil:
+		return l.producer.again(l, r, o.err)
 	case r.attempts+1 >= l.c.cfg.reconnect.Attempts:
 		return false
 	case o.unsent:
@@ -254,12 +254,27 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 	return true
 }
 
+// reauthenticate decides it for a request whose stream's token has expired:
+// another stream asks for another.
+func (l *lane) reauthenticate(s *publishStream, r *request) bool {
+	const maxReauths = 2
+	if !l.c.cfg.renewable || r.reauths >= maxReauths {
+		return false
+	}
+	r.reauths++
+	s.retire()
+	return true
+}
+
 // encode makes r's frame: acknowledged or not as the lane is.
 func (l *lane) encode(r *request, key []byte, keyed bool, mode AckMode, payloads [][]byte) error {
 	p := wire.Publish{
 		Acked: l.acked, AckMode: wire.AckMode(mode),
 		Keyed: keyed, Key: key,
 		Tenant: l.tenant, Namespace: l.namespace, Stream: l.stream,
+	}
+	if l.producer != nil {
+		p.Idempotent, p.ProducerID = true, l.producer.p.id
 	}
 	block := wire.BlockSize(payloads...)
 	size := p.Size() - wire.BlockSize() + block

@@ -84,18 +84,26 @@ func (c *Client) publish(ctx context.Context, stream string, payloads [][]byte, 
 	}
 }
 
-// prepare checks a batch and makes a request of it.
-func (rt *route) prepare(ctx context.Context, key []byte, keyed bool, mode AckMode, payloads [][]byte) (*request, error) {
+// checkBatch checks what a caller gave.
+func checkBatch(payloads [][]byte, key []byte, keyed bool) error {
 	if len(payloads) == 0 {
-		return nil, &Error{Op: "publish", Code: CodeInvalidRequest, Retry: RetryNever, Message: "a batch without records"}
-	}
-	if mode > AckPerBatch {
-		return nil, &Error{Op: "publish", Code: CodeInvalidRequest, Retry: RetryNever, Message: "no such ack mode"}
+		return &Error{Op: "publish", Code: CodeInvalidRequest, Retry: RetryNever, Message: "a batch without records"}
 	}
 	if keyed {
 		if err := wire.ValidateRoutingKey(key); err != nil {
-			return nil, nameError("routing key", string(key), err)
+			return nameError("routing key", string(key), err)
 		}
+	}
+	return nil
+}
+
+// prepare checks a batch and makes a request of it.
+func (rt *route) prepare(ctx context.Context, key []byte, keyed bool, mode AckMode, payloads [][]byte) (*request, error) {
+	if err := checkBatch(payloads, key, keyed); err != nil {
+		return nil, err
+	}
+	if mode > AckPerBatch {
+		return nil, &Error{Op: "publish", Code: CodeInvalidRequest, Retry: RetryNever, Message: "no such ack mode"}
 	}
 	l, err := rt.lane(ctx, key, keyed, mode != AckNone)
 	if err != nil {

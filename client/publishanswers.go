@@ -81,6 +81,8 @@ func (s *publishStream) message(m wire.Message) error {
 		e := refused("publish", s.b.addr, m.Failure())
 		e.RequestID = m.RequestID
 		return s.answer(m.RequestID, outcome{err: e})
+	case *wire.PublishRefused:
+		return s.answer(m.RequestID, outcome{err: refusedBatch(s.b.addr, m)})
 	case *wire.Error:
 		// It names no request: the stream is about to end. What was sent is
 		// still answered if the broker took it.

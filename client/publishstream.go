@@ -164,6 +164,11 @@ func (s *publishStream) encode(r *request, id uint64) ([]byte, error) {
 	if s.sess.caps.HasFlag(h.Flags) {
 		return r.frame, nil
 	}
+	if h.Flags.Has(wire.FlagPublishIdempotent) {
+		if err := s.sess.caps.require(wire.FeatureIdempotentProducer, "IDEMPOTENT_PRODUCER", s.b.addr); err != nil {
+			return nil, err
+		}
+	}
 	return publishJSON(h.Flags, r.frame[wire.HeaderSize:], s.c.cfg.maxFrame)
 }
 
@@ -187,6 +192,16 @@ func publishJSON(flags wire.Flags, payload []byte, maxFrame int) ([]byte, error)
 		m.RequestID = wire.Some(p.RequestID)
 		m.Ack = wire.Some(p.AckMode)
 	}
+	if p.Idempotent {
+		return messageFrame(&wire.PublishIdempotent{
+			Tenant: m.Tenant, Namespace: m.Namespace, Stream: m.Stream, Payloads: m.Payloads, Key: m.Key,
+			RequestID: p.RequestID, ProducerID: p.ProducerID, Sequence: p.Sequence,
+		}, maxFrame)
+	}
+	return messageFrame(m, maxFrame)
+}
+
+func messageFrame(m wire.Message, maxFrame int) ([]byte, error) {
 	frame := wire.AppendMessage(nil, m)
 	if len(frame)-wire.HeaderSize > maxFrame {
 		return nil, frameTooLarge(len(frame)-wire.HeaderSize, maxFrame)

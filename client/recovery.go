@@ -64,12 +64,34 @@ func (l *lane) pause(batch []*request) time.Duration {
 // what the search for one met.
 func (l *lane) resend(batch []*request) {
 	for i, r := range batch {
+		if l.producer != nil && l.producer.p.failed() {
+			l.giveUp(batch[i:], l.producer.p.Err())
+			return
+		}
 		err := l.resendOne(r)
 		if err != nil {
-			l.giveUp(batch[i:], err)
+			if !l.postpone(batch[i:], err) {
+				l.giveUp(batch[i:], err)
+			}
 			return
 		}
 	}
+}
+
+// postpone puts a producer's batches off that found no broker, as long as
+// there is time to deliver them. They keep their order.
+func (l *lane) postpone(batch []*request, err error) bool {
+	if l.producer == nil || !IsRetryable(err) || !l.producer.inTime(batch[0]) || l.producer.p.failed() {
+		return false
+	}
+	for _, r := range batch {
+		r.attempts++
+		r.hasty = false
+	}
+	l.mu.Lock()
+	l.redo = append(l.redo, batch...)
+	l.mu.Unlock()
+	return true
 }
 
 func (l *lane) resendOne(r *request) error {
@@ -119,9 +141,9 @@ func (l *lane) finalError(r *request, err error) error {
 	}
 	var e *Error
 	if last.Code == CodeUnauthenticated && errors.As(err, &e) && e.Code == CodeUnauthenticated {
-		return e // says best why no other token was to be had
+		return r.verdict(e) // says best why no other token was to be had
 	}
-	return &last
+	return r.verdict(&last)
 }
 
 // abandon ends what was to be sent again by a client that is closing.

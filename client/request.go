@@ -21,6 +21,7 @@ type request struct {
 	seq   uint64 // order on its lane
 
 	id      uint64 // on its stream
+	number  uint64 // of its producer's batches for the shard, if it has one
 	counted bool   // holds a place in the connection's window
 	busy    bool   // the stream's writer reads frame; guarded by the stream
 
@@ -29,6 +30,7 @@ type request struct {
 	reauths     int       // of those, for an expired token
 	failedAt    time.Time // first failure
 	last        *Error    // latest failure
+	doubtful    bool      // an attempt may have been applied
 	hasty       bool      // no need to wait before it is sent again
 
 	// Exactly one of these is told.
@@ -86,8 +88,12 @@ func (r *request) finish(ack Ack, err error) {
 	ack.Shard = r.lane.shard
 	size := len(r.frame)
 	done, pending, wait, pub := r.done, r.pending, r.wait, r.pub
+	producer, number := r.lane.producer, r.number
 	c.requests.put(r)
 	c.inflight.release(size)
+	if producer != nil {
+		producer.settled(number, err)
+	}
 	switch {
 	case done != nil:
 		done(ack, err)
@@ -100,6 +106,17 @@ func (r *request) finish(ack Ack, err error) {
 	if pub != nil {
 		pub.settled(err)
 	}
+}
+
+// verdict is the error that r ends with: an attempt that may have been
+// applied is not undone by a later one that was not.
+func (r *request) verdict(e *Error) *Error {
+	if !r.doubtful || e.OutcomeUnknown() {
+		return e
+	}
+	c := *e
+	c.Retry = RetryUnknown
+	return &c
 }
 
 // detached is the request without ties to the writer of its stream. A stream

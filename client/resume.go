@@ -5,21 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/felixlog/felix/wire"
 )
 
 const (
-	// movePatience is how long a subscription looks for its shard after the
-	// broker said that it moves: the notice comes early (wire 15).
-	movePatience = 30 * time.Second
+	// resumePatience is how long a subscription that was lost looks for its
+	// shard: notice of a move comes early (wire 15), and a broker that starts
+	// again may have logs to open first.
+	resumePatience = 30 * time.Second
 	// steadyAfter is the life of an event stream from which its loss is a
 	// new incident rather than the next of a row.
 	steadyAfter = 10 * time.Second
-	// maxHops is how many redirects one attempt follows (wire 15).
-	maxHops = 3
 )
 
 // A loss is why a reader has no event stream, and how to get one again.
@@ -51,10 +49,7 @@ func (r *shardReader) failed(ctx context.Context, err error) error {
 	if r.isClosed() {
 		return ErrClosed
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) { // of ctx: the stream is as it was
-		r.mu.Lock()
-		r.unwatch()
-		r.mu.Unlock()
+	if r.interrupted(err) {
 		return ctx.Err()
 	}
 	r.drop()
@@ -102,12 +97,6 @@ func (r *shardReader) failed(ctx context.Context, err error) error {
 		return r.lostFor(err)
 	}
 	return nil
-}
-
-func (r *shardReader) isClosed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.closed || r.c.ctx.Err() != nil
 }
 
 // resume subscribes again where the reader stands.
@@ -177,26 +166,44 @@ func (r *shardReader) lostFor(err error) error {
 }
 
 // subscribe opens the reader's event stream at start, trying again as the
-// reconnect policy says, and longer for a shard on the move.
+// reconnect policy says, and longer when it had one before.
 func (r *shardReader) subscribe(ctx context.Context, start wire.Start) error {
-	started := time.Now()
-	for attempt := 1; ; attempt++ {
+	return r.c.reopen(ctx, r.began, r.loss.moved != nil, r.isClosed, func(ctx context.Context) error {
 		if r.hasNext {
 			start = wire.StartAt(r.next) // perhaps an attempt came far enough to learn it
 		}
-		err := r.attempt(ctx, start)
+		return r.attempt(ctx, start)
+	})
+}
+
+// reopen tries to open an event stream, again as the reconnect policy says,
+// and longer when one is resumed whose shard moved or has nobody to serve it.
+func (c *Client) reopen(ctx context.Context, resumed, moved bool, closed func() bool, attempt func(context.Context) error) error {
+	started := time.Now()
+	for n := 1; ; n++ {
+		err := attempt(ctx)
 		if err == nil {
 			return nil
 		}
-		wait, again := r.c.again(err, attempt, true, time.Since(started))
-		if !again && r.loss.moved != nil && IsRetryable(err) && time.Since(started) < movePatience {
-			wait, again = r.c.cfg.reconnect.wait(attempt), true
+		wait, again := c.again(err, n, true, time.Since(started))
+		if !again && resumed && IsRetryable(err) && (moved || comesBack(err)) && time.Since(started) < resumePatience {
+			wait, again = c.cfg.reconnect.wait(n), true
 		}
-		if !again || ctx.Err() != nil || r.isClosed() {
+		if !again || ctx.Err() != nil || closed() {
 			return err
 		}
-		if ended := r.c.sleep(ctx, wait); ended != nil {
+		if ended := c.sleep(ctx, wait); ended != nil {
 			return fmt.Errorf("%w; the last attempt: %w", ended, err)
 		}
 	}
+}
+
+// comesBack says of a failure that the broker or the shard is away: it starts
+// again, or another broker takes over.
+func comesBack(err error) bool {
+	var e *Error
+	if errors.As(err, new(*UnreachableError)) {
+		return true
+	}
+	return errors.As(err, &e) && (e.Code == CodeShardUnavailable || e.Code == CodeDraining || e.Code == CodeNotLeader)
 }

@@ -333,6 +333,44 @@ func TestFruitlessResumesEnd(t *testing.T) {
 	}
 }
 
+// TestASubscriptionWaitsForItsShard: a broker that starts again may take
+// longer to serve the shard than one call is tried for; a first subscribe is
+// told soon.
+func TestASubscriptionWaitsForItsShard(t *testing.T) {
+	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
+		switch {
+		case n == 1:
+			s.events(durableAt(3, 3))
+			s.conn.Close(7, "cut")
+		case n < 30:
+			s.send(notReady())
+			s.CloseWrite()
+		default:
+			s.events(durableAt(3, 3)).batch(3, 0, "x")
+		}
+	})
+	c := dial(t, []string{p.addr()})
+	sub, err := c.Subscribe(testContext(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	expect(t, sub, "x", 3, 0)
+
+	var asked atomic.Int64
+	never := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
+		asked.Add(1)
+		s.send(notReady())
+		s.CloseWrite()
+	})
+	if _, err := dial(t, []string{never.addr()}).Subscribe(testContext(t), "s"); !errors.Is(err, ErrShardUnavailable) {
+		t.Errorf("first subscribe: %v", err)
+	}
+	if n := asked.Load(); n != 5 {
+		t.Errorf("a first subscribe was tried %d times", n)
+	}
+}
+
 func TestAllShardsAreMerged(t *testing.T) {
 	const records = 300
 	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {

@@ -117,6 +117,26 @@ func (r *route) lane(ctx context.Context, key []byte, keyed, acked bool) (*lane,
 	return r.laneOf(wire.ShardOf(key, keyed, r.shards, r.routing), acked), nil
 }
 
+// shardOf is the shard that records with this key go to, 0 where the broker
+// cannot be asked for the stream's shards.
+func (r *route) shardOf(ctx context.Context, key []byte, keyed bool) (uint32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if keyed && !r.known {
+		if err := r.learn(ctx, true); err != nil {
+			return 0, err
+		}
+	}
+	return wire.ShardOf(key, keyed, r.shards, r.routing), nil
+}
+
+// knownShards says whether the number of shards was learnt, and it.
+func (r *route) knownShards() (known bool, shards uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known, r.shards
+}
+
 // learn asks for the stream's shards. mu is held, and released meanwhile.
 func (r *route) learn(ctx context.Context, acked bool) error {
 	r.mu.Unlock()

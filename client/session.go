@@ -147,13 +147,42 @@ func (s *session) message() (wire.Message, error) {
 // that answers it (wire 8.2). Error and unsupported messages are returned as
 // errors. Once the request was sent, other failures have the class given.
 func (cn *conn) exchange(ctx context.Context, op, feature string, request wire.Message, sent RetryClass) (wire.Message, error) {
-	c := cn.b.c
-	ctx, cancel := within(ctx, c.cfg.ackTimeout)
+	ctx, cancel := within(ctx, cn.b.c.cfg.ackTimeout)
 	defer cancel()
 	s, err := cn.begin(ctx, wire.AppendMessage(nil, request))
 	if err != nil {
 		return nil, err
 	}
+	return cn.answer(ctx, s, op, feature, sent)
+}
+
+// submit is exchange for a request that changes something. Its stream
+// authenticates before: what fails up to then was not sent, and whatever
+// fails afterwards may have been applied.
+func (cn *conn) submit(ctx context.Context, op, feature string, request []byte) (wire.Message, error) {
+	ctx, cancel := within(ctx, cn.b.c.cfg.ackTimeout)
+	defer cancel()
+	s, err := cn.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := interrupt(ctx, s.st)
+	_, err = s.st.Write(request)
+	if stop() {
+		s.cancel()
+		return nil, ctxError(op, ctx, RetryUnknown)
+	}
+	if err != nil {
+		s.cancel()
+		return nil, lost(op, cn.b.addr, RetryUnknown, cn.b.c.cause(err))
+	}
+	s.endRequest()
+	return cn.answer(ctx, s, op, feature, RetryUnknown)
+}
+
+// answer reads the one frame that answers a request.
+func (cn *conn) answer(ctx context.Context, s *session, op, feature string, sent RetryClass) (wire.Message, error) {
+	c := cn.b.c
 	stop := interrupt(ctx, s.st)
 	m, err := s.message()
 	if stop() {
@@ -167,6 +196,8 @@ func (cn *conn) exchange(ctx context.Context, op, feature string, request wire.M
 	c.spawn(s.finish)
 	switch m := m.(type) {
 	case *wire.Error:
+		return nil, refused(op, cn.b.addr, m.Failure())
+	case *wire.PublishError:
 		return nil, refused(op, cn.b.addr, m.Failure())
 	case *wire.Unsupported:
 		return nil, &UnsupportedError{Feature: feature, Broker: cn.b.addr}

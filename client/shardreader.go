@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"sync"
 	"time"
 
-	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/wire"
 )
 
 // A shardReader reads the records of one shard, wherever it is served, and
 // resumes when that is lost. One goroutine reads.
 type shardReader struct {
-	c     *Client
+	eventSource
+
 	o     *subscribeOptions
 	name  routeName
 	shard uint32
@@ -36,24 +34,10 @@ type shardReader struct {
 	fruitless int  // resumes in a row that brought nothing
 	openedAt  time.Time
 	publisher string
-
-	mu     sync.Mutex
-	es     *eventStream // nil while there is none
-	cn     *conn        // that es came on
-	closed bool
-	watch  contextWatch
-}
-
-// A contextWatch interrupts reads of the current event stream when a context
-// ends. It is set up once per context, not per read.
-type contextWatch struct {
-	done <-chan struct{}
-	stop func() bool
-	turn int
 }
 
 func newShardReader(c *Client, o *subscribeOptions, name routeName, shard uint32, start Start, stats *subscriptionCounters) *shardReader {
-	r := &shardReader{c: c, o: o, name: name, shard: shard, stats: stats, start: start.w}
+	r := &shardReader{eventSource: eventSource{c: c}, o: o, name: name, shard: shard, stats: stats, start: start.w}
 	if r.start.Kind == wire.StartOffset {
 		r.next, r.hasNext = r.start.Offset, true
 	}
@@ -94,61 +78,14 @@ func (r *shardReader) read(ctx context.Context, b *Batch, keep func([]byte) []by
 
 // stream gives the current event stream, resuming if there is none.
 func (r *shardReader) stream(ctx context.Context) (*eventStream, error) {
-	r.mu.Lock()
-	es, closed := r.es, r.closed
-	r.mu.Unlock()
-	switch {
-	case closed:
-		return nil, ErrClosed
-	case es != nil:
-		return es, nil
+	es, err := r.current()
+	if err != nil || es != nil {
+		return es, err
 	}
 	if err := r.resume(ctx); err != nil {
 		return nil, err
 	}
 	return r.stream(ctx)
-}
-
-// frame reads the next frame.
-func (r *shardReader) frame(ctx context.Context, es *eventStream) (wire.Header, []byte, error) {
-	if !es.in.Buffered() {
-		r.watchContext(ctx)
-	}
-	return es.in.Next()
-}
-
-// watchContext makes ctx's end interrupt reads.
-func (r *shardReader) watchContext(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w := &r.watch; w.done != ctx.Done() {
-		r.unwatch()
-		if w.done = ctx.Done(); w.done == nil {
-			return
-		}
-		turn := w.turn
-		w.stop = context.AfterFunc(ctx, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if r.watch.turn == turn && r.es != nil {
-				r.es.st.SetReadDeadline(time.Unix(1, 0))
-			}
-		})
-	}
-}
-
-// unwatch forgets the watched context; what it may still do comes too late.
-// mu is held.
-func (r *shardReader) unwatch() {
-	w := &r.watch
-	w.turn++
-	if w.stop != nil {
-		w.stop()
-		if r.es != nil {
-			r.es.st.SetReadDeadline(time.Time{})
-		}
-	}
-	w.done, w.stop = nil, nil
 }
 
 // take handles one frame: it fills b, or notes an end that the broker
@@ -249,33 +186,4 @@ func (r *shardReader) live(b *Batch) bool {
 	}
 	live, known := r.liveOffset.Get()
 	return !known || !b.HasOffset || b.BaseOffset >= live
-}
-
-// drop lets go of the current event stream.
-func (r *shardReader) drop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.es == nil {
-		return
-	}
-	r.unwatch()
-	r.es.st.CancelRead(0)
-	r.cn.releaseSubscription()
-	r.es, r.cn = nil, nil
-}
-
-// close ends the reader and unblocks whoever reads.
-func (r *shardReader) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.drop()
-}
-
-// isLost says that the broker abandoned the stream, or that its connection
-// is gone: a lost subscription, as opposed to a clean end (wire 2.4).
-func isLost(err error) bool {
-	var reset *transport.ResetError
-	var closed *transport.CloseError
-	return errors.As(err, &reset) || errors.As(err, &closed) || errors.Is(err, io.ErrUnexpectedEOF)
 }

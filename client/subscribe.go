@@ -2,56 +2,20 @@ package client
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/felixlog/felix/wire"
 )
 
-// A redirect is an answer that names the broker to ask instead.
-type redirect struct {
-	nodeID string
-	addr   string // empty when it is not published
-}
-
-// attempt subscribes once, following redirects: at most three, and never to
-// the same broker twice (wire 15).
+// attempt subscribes once, following redirects.
 func (r *shardReader) attempt(ctx context.Context, start wire.Start) error {
-	b, err := r.firstBroker(ctx)
+	b, err := r.c.movedTo(ctx, r.loss.moved)
 	if err != nil {
 		return err
 	}
-	asked := []string{b.addr}
-	for {
-		to, err := r.subscribeAt(ctx, b, start)
-		if err != nil || to == nil {
-			return err
-		}
-		refusal := &Error{
-			Op: "subscribe", Code: CodeNotLeader, Retry: RetryElsewhere, Broker: b.addr,
-			Message: "the shard is served by " + to.nodeID,
-		}
-		if to.addr == "" || slices.Contains(asked, to.addr) || len(asked) > maxHops {
-			return refusal
-		}
-		if b = r.c.endpoints.add(r.c, to.addr); b == nil {
-			return refusal
-		}
-		asked = append(asked, b.addr)
-	}
-}
-
-// firstBroker is where to ask first: where the shard moved, if that was
-// said and can be reached, else where everything goes.
-func (r *shardReader) firstBroker(ctx context.Context) (*broker, error) {
-	if m := r.loss.moved; m != nil && m.Addr.Or("") != "" {
-		if b := r.c.endpoints.add(r.c, m.Addr.Value); b != nil {
-			if _, _, err := b.connect(ctx); err == nil {
-				return b, nil
-			}
-		}
-	}
-	return r.c.broker(ctx)
+	return r.c.atOwner("subscribe", b, func(b *broker) (*redirect, error) {
+		return r.subscribeAt(ctx, b, start)
+	})
 }
 
 // subscribeAt asks one broker.
@@ -121,7 +85,7 @@ func (r *shardReader) subscribeOn(ctx context.Context, cn *conn, request *wire.S
 		}
 		return nil, r.opened(cn, es)
 	case *wire.NotLeader:
-		return &redirect{nodeID: m.NodeID, addr: m.Addr.Or("")}, nil
+		return redirected(m), nil
 	case *wire.SubscribeCursorError:
 		return nil, &CursorError{Reason: m.Reason.String(), Requested: m.Requested, Available: m.Available}
 	default:
@@ -148,13 +112,9 @@ func (r *shardReader) confirmed(m *wire.Subscribed) {
 
 // opened takes over a new event stream.
 func (r *shardReader) opened(cn *conn, es *eventStream) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		es.st.CancelRead(0)
-		return ErrClosed
+	if err := r.adopt(cn, es); err != nil {
+		return err
 	}
-	r.es, r.cn = es, cn
 	r.openedAt = time.Now()
 	r.loss = loss{}
 	r.began = true

@@ -42,8 +42,6 @@ func TestClientRedirects(t *testing.T) {
 	})
 }
 
-const featureRedirect = 0x0000_0002
-
 // TestClientBrokerLoss: a broker that vanishes without a word.
 func TestClientBrokerLoss(t *testing.T) {
 	pki, err := recorder.NewPKI()

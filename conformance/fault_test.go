@@ -24,9 +24,9 @@ type faultLab struct {
 	link *link
 }
 
-func newFaultLab(t *testing.T) *faultLab {
+func newFaultLab(t *testing.T, options ...felixtest.Option) *faultLab {
 	t.Helper()
-	n := felixtest.Start(t)
+	n := felixtest.Start(t, options...)
 	n.CreateStream("s", 1)
 	n.CreateCache("c")
 	l := &faultLab{driver: startDriver(t), node: n, link: newLink(t, n.Addr())}

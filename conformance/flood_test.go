@@ -71,6 +71,10 @@ func (s *rawStream) abandon() {
 		s.both.CancelWrite(0)
 		return
 	}
+	if s.receive != nil {
+		s.receive.CancelRead(0)
+		return
+	}
 	s.send.CancelWrite(0)
 }
 

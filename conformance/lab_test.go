@@ -17,12 +17,6 @@ import (
 // client makes something of.
 const inMemory = featureCacheDelete | featureStreamShards | featureErrorCodes | featureUnsupported
 
-const (
-	featureCacheDelete  = 0x0000_0004
-	featureStreamShards = 0x0000_0020
-	featureShardOwners  = 0x0004_0000
-)
-
 // A lab is the published client in front of a recorder: what the client
 // really does, and how it takes answers right and wrong.
 type lab struct {

@@ -10,19 +10,62 @@ import (
 
 // Feature bits of wire 5.2 that these tests name.
 const (
-	featureTopology        = 0x0000_0001
-	featureConsumerGroup   = 0x0000_0008
-	featureCacheWatch      = 0x0000_0040
-	featureCounters        = 0x0000_0100
-	featureErrorCodes      = 0x0000_0800
-	featureUnsupported     = 0x0000_2000
-	featurePublishPipeline = 0x0000_8000
-	featureExtended        = 0x8000_0000
+	featureTopology            = 0x0000_0001
+	featureRedirect            = 0x0000_0002
+	featureCacheDelete         = 0x0000_0004
+	featureStreamShards        = 0x0000_0020
+	featureCacheWatch          = 0x0000_0040
+	featureCacheWatchRetained  = 0x0000_0080
+	featureCounters            = 0x0000_0100
+	featureIdempotentProducer  = 0x0000_0200
+	featureCacheShards         = 0x0000_0400
+	featureErrorCodes          = 0x0000_0800
+	featureUnsupported         = 0x0000_2000
+	featureSequenceReused      = 0x0000_4000
+	featurePublishPipeline     = 0x0000_8000
+	featureAtomicCommit        = 0x0001_0000
+	featureStreamPublishWindow = 0x0002_0000
+	featureShardOwners         = 0x0004_0000
+	featureAckOnCommit         = 0x0008_0000
+	featureSubscriptionLagged  = 0x0020_0000
+	featureCacheConditional    = 0x0200_0000
+	featureRecordTimestamps    = 0x0400_0000
+	featurePublishConditional  = 0x1000_0000
+	featureStreamRead          = 0x2000_0000
+	featureSubscribeQueue      = 0x4000_0000
+	featureExtended            = 0x8000_0000
 )
 
 // inspectFeature is the only bit of the second word that is specified (wire
 // 5.3). The published client offers three more.
 const inspectFeature = 0x1
+
+// What a node outside a cluster serves (wire 5.4): with storage, what needs a
+// log as well. Groups and inspection are not served yet; a shard never moves
+// here.
+const (
+	servedInMemory = featureCacheDelete | featureStreamShards | featureCacheShards | featureShardOwners |
+		featureErrorCodes | featureUnsupported | featureCacheConditional | featureSubscribeQueue | featureAckOnCommit |
+		featureIdempotentProducer | featureSequenceReused | featurePublishPipeline | featureStreamPublishWindow
+	servedOnLog = featureCounters | featureCacheWatch | featureCacheWatchRetained | featureAtomicCommit |
+		featurePublishConditional | featureStreamRead | featureRecordTimestamps | featureSubscriptionLagged
+)
+
+// offerTo is a node's answer to an auth with these members.
+func offerTo(t *testing.T, c *rawConn, fields map[string]any) raw.Frame {
+	t.Helper()
+	m := map[string]any{"type": "auth", "tenant_id": "t1", "token": c.node.Token()}
+	for k, v := range fields {
+		m[k] = v
+	}
+	s := c.in(t).open()
+	s.frames(raw.JSON(m))
+	f := s.frame()
+	if f.Type() != "auth_ok" {
+		t.Fatalf("answer to %v: %s", fields, f.Describe())
+	}
+	return f
+}
 
 // TestAuthOK checks what the node answers to offers (wire 5).
 func TestAuthOK(t *testing.T) {
@@ -30,18 +73,7 @@ func TestAuthOK(t *testing.T) {
 	c := dialRaw(t, n)
 	offer := func(t *testing.T, fields map[string]any) raw.Frame {
 		t.Helper()
-		c := c.in(t)
-		m := map[string]any{"type": "auth", "tenant_id": "t1", "token": n.Token()}
-		for k, v := range fields {
-			m[k] = v
-		}
-		s := c.open()
-		s.frames(raw.JSON(m))
-		f := s.frame()
-		if f.Type() != "auth_ok" {
-			t.Fatalf("answer to %v: %s", fields, f.Describe())
-		}
-		return f
+		return offerTo(t, c, fields)
 	}
 	full := offer(t, map[string]any{"client_flags": clientFlags, "client_features": clientFeatures, "client_features_hi": 15})
 	features, _ := full.Uint("server_features")
@@ -51,16 +83,18 @@ func TestAuthOK(t *testing.T) {
 		}
 	})
 	t.Run("only what is served is advertised", func(t *testing.T) {
-		for name, bit := range map[string]uint64{"topology": featureTopology, "consumer groups": featureConsumerGroup,
-			"cache watch": featureCacheWatch, "counters": featureCounters} {
-			if features&bit != 0 {
-				t.Errorf("%s is advertised by a node in memory, outside a cluster", name)
-			}
+		if features != servedInMemory {
+			t.Errorf("a node in memory advertises %#x, not %#x", features, servedInMemory)
 		}
-		for name, bit := range map[string]uint64{"error codes": featureErrorCodes, "unsupported": featureUnsupported} {
-			if features&bit == 0 {
-				t.Errorf("%s is not advertised", name)
-			}
+		onDisk := offerTo(t, dialRaw(t, felixtest.Start(t, felixtest.Durable())),
+			map[string]any{"client_flags": clientFlags, "client_features": clientFeatures, "client_features_hi": 15})
+		if got, _ := onDisk.Uint("server_features"); got != servedInMemory|servedOnLog {
+			t.Errorf("a node with storage advertises %#x, not %#x", got, servedInMemory|servedOnLog)
+		}
+		unwindowed := offerTo(t, dialRaw(t, felixtest.Start(t, felixtest.WithSetting("publish-window", "0"))),
+			map[string]any{"client_flags": clientFlags, "client_features": clientFeatures})
+		if got, _ := unwindowed.Uint("server_features"); got != servedInMemory&^(featurePublishPipeline|featureStreamPublishWindow) {
+			t.Errorf("a node without a publish window advertises %#x", got)
 		}
 	})
 	// With a bit it does not know the client would send requests the node

@@ -290,5 +290,3 @@ func TestClientPublishWindow(t *testing.T) {
 		}
 	}
 }
-
-const featureStreamPublishWindow = 0x0002_0000

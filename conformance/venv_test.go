@@ -31,6 +31,7 @@ var publishedClient = sync.OnceValues(newPythonEnv)
 // where CI is "true"; elsewhere the rest of the tests run, and what is missing
 // is said.
 func TestMain(m *testing.M) {
+	runFelix()
 	flag.Parse()
 	if _, err := publishedClient(); err != nil {
 		fmt.Fprintf(os.Stderr, "conformance: the published Python client cannot be run here: %v\n"+

@@ -42,7 +42,7 @@ func (w write) value(key string) string {
 // write, or the one that was under way; what was deleted stays deleted.
 func TestKillLosesNoAcknowledgedCacheWrite(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, "FELIX_DURABLE_SEGMENT_BYTES=262144")
+	n := startNode(t, "FELIX_DURABLE_SEGMENT_BYTES=262144")
 	rng := rand.New(rand.NewPCG(2, 3))
 	states := make([]map[string]*keyState, cacheWriters)
 	for w := range states {
@@ -53,10 +53,12 @@ func TestKillLosesNoAcknowledgedCacheWrite(t *testing.T) {
 	}
 	number := make([]int, cacheWriters)
 	rounds := kills(t, 5)
-	for range rounds {
-		n.start(t)
+	for round := range rounds {
+		if round > 0 {
+			n.restart(t)
+		}
 		writeUntilKilled(t, n, states, number, time.Duration(100+rng.IntN(400))*time.Millisecond)
-		n.start(t)
+		n.restart(t)
 		checkKeys(t, n, states)
 		n.kill(t)
 	}
@@ -121,7 +123,7 @@ func checkKeys(t *testing.T, n *node, states []map[string]*keyState) {
 		for key, s := range keys {
 			value, found, err := cache.Get(ctx, key)
 			if err != nil {
-				t.Fatalf("get %s: %v\n%s", key, err, n.said)
+				t.Fatalf("get %s: %v\n%s", key, err, n.Said())
 			}
 			switch {
 			case s.holds(key, s.acked, value, found):
@@ -145,8 +147,7 @@ func (s *keyState) holds(key string, w write, value []byte, found bool) bool {
 // TestExpiryOutlivesAKill: a deadline is absolute and on disk.
 func TestExpiryOutlivesAKill(t *testing.T) {
 	t.Parallel()
-	n := newNode(t)
-	n.start(t)
+	n := startNode(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cache := n.dial(t, ctx).Cache("sessions")
@@ -160,7 +161,7 @@ func TestExpiryOutlivesAKill(t *testing.T) {
 	}
 	acked := time.Now()
 	n.kill(t)
-	n.start(t)
+	n.restart(t)
 	cache = n.dial(t, ctx).Cache("sessions")
 	for {
 		_, found, err := cache.Get(ctx, "brief")

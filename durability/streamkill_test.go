@@ -46,7 +46,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 }
 
 func killStream(t *testing.T, kills int, settings ...string) {
-	n := newNode(t, settings...)
+	n := startNode(t, settings...)
 	l := &ledger{acked: make(map[uint64]string), unsure: make(map[string]bool)}
 	rng := rand.New(rand.NewPCG(1, uint64(kills)))
 	next := make([]int, publisherCount)
@@ -55,14 +55,16 @@ func killStream(t *testing.T, kills int, settings ...string) {
 	for i := range order {
 		order[i] = -1
 	}
-	for range kills {
-		n.start(t)
+	for round := range kills {
+		if round > 0 {
+			n.restart(t)
+		}
 		before := len(l.acked)
 		publishUntilKilled(t, n, l, next, time.Duration(20+rng.IntN(300))*time.Millisecond)
 		if len(l.acked) == before {
 			t.Fatal("nothing was acknowledged before the kill")
 		}
-		n.start(t)
+		n.restart(t)
 		seen = l.check(t, n, seen, order)
 		n.kill(t)
 	}
@@ -133,11 +135,11 @@ func (l *ledger) check(t *testing.T, n *node, from uint64, order []int) uint64 {
 	// A marker that is acknowledged is the end of what there is to read.
 	marker, err := c.Publish(ctx, "orders", []byte("marker"))
 	if err != nil {
-		t.Fatalf("publish after the restart: %v\n%s", err, n.said)
+		t.Fatalf("publish after the restart: %v\n%s", err, n.Said())
 	}
 	sub, err := c.Subscribe(ctx, "orders", client.From(client.Offset(from)))
 	if err != nil {
-		t.Fatalf("subscribe after the restart: %v\n%s", err, n.said)
+		t.Fatalf("subscribe after the restart: %v\n%s", err, n.Said())
 	}
 	defer sub.Close()
 	for offset := from; offset <= marker.Offset; offset++ {

@@ -1,5 +1,6 @@
 // Package felixtest gives a test a real Felix node in its own process: real
-// QUIC on a loopback port, real TLS, real tokens, memory for storage.
+// QUIC on a loopback port, real TLS, real tokens; in memory, or with [Durable]
+// on disk.
 //
 //	func TestOrders(t *testing.T) {
 //		n := felixtest.Start(t)
@@ -52,9 +53,10 @@ type Node struct {
 	keys   *auth.StaticKeys
 	reset  [32]byte
 
-	mu   sync.Mutex
-	node *node.Node
-	bind string // host:port, fixed by the first start
+	mu      sync.Mutex
+	node    *node.Node
+	bind    string                   // host:port, fixed by the first start
+	created []func(*node.Node) error // what a durable node has again after a restart
 }
 
 // Start starts a node and arranges for its end with the test.
@@ -98,6 +100,9 @@ func (n *Node) start() {
 		"auto-create":               "true",
 		"shutdown-drain-timeout-ms": "5000",
 	}
+	if n.opts.durable {
+		flags["durable-storage-dir"] = n.DataDir()
+	}
 	for k, v := range n.opts.settings {
 		flags[k] = v
 	}
@@ -108,7 +113,7 @@ func (n *Node) start() {
 	cert := n.ca.ServerCertificate()
 	started, err := node.Start(context.Background(), node.Options{
 		Config: cfg, Keys: n.keys, Certificate: &cert, ResetKey: &n.reset,
-		Clock: n.opts.clock, Logger: n.opts.logger, Version: "test",
+		Clock: n.opts.clock, Logger: n.opts.logger, FileSystem: n.opts.files, Version: "test",
 	})
 	if err != nil {
 		n.t.Fatalf("start node: %v", err)
@@ -116,10 +121,34 @@ func (n *Node) start() {
 	if err := started.AddTenant(tenant, namespace); err != nil {
 		n.t.Fatalf("add tenant: %v", err)
 	}
+	for _, create := range n.created {
+		if err := create(started); err != nil {
+			n.t.Fatalf("create again: %v", err)
+		}
+	}
 	started.Ready()
 	n.mu.Lock()
 	n.node, n.bind = started, started.ClientAddrs()[0]
 	n.mu.Unlock()
+}
+
+// DataDir is where a durable node has its data.
+func (n *Node) DataDir() string {
+	if n.opts.data != "" {
+		return n.opts.data
+	}
+	return filepath.Join(n.dir, "data")
+}
+
+// create makes something now and, on a durable node, after each restart.
+func (n *Node) create(what string, f func(*node.Node) error) {
+	n.t.Helper()
+	if err := f(n.current()); err != nil {
+		n.t.Fatalf("create %s: %v", what, err)
+	}
+	if n.opts.durable {
+		n.created = append(n.created, f)
+	}
 }
 
 // noFiles keeps a test node from reading the machine's configuration.
@@ -189,14 +218,18 @@ func everything() []string {
 	return all
 }
 
-// CreateStream registers a stream of several shards; a stream of one shard
-// appears on first use.
+// CreateStream registers a stream of several shards, durable on a durable
+// node; a stream of one shard appears on first use.
 func (n *Node) CreateStream(name string, shards int) {
 	n.t.Helper()
+	n.CreateStreamWith(name, broker.StreamOptions{Shards: uint32(shards), Durable: n.opts.durable})
+}
+
+// CreateStreamWith registers a stream with options of the caller's.
+func (n *Node) CreateStreamWith(name string, o broker.StreamOptions) {
+	n.t.Helper()
 	full := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: name}
-	if err := n.current().Core().AddStream(full, broker.StreamOptions{Shards: uint32(shards)}); err != nil {
-		n.t.Fatalf("create stream %s: %v", name, err)
-	}
+	n.create("stream "+name, func(on *node.Node) error { return on.Core().AddStream(full, o) })
 }
 
 // RemoveStream removes a stream.
@@ -208,12 +241,25 @@ func (n *Node) RemoveStream(name string) {
 	}
 }
 
-// CreateCache registers a cache.
+// CreateCache registers a cache, on the log on a durable node.
 func (n *Node) CreateCache(name string) {
 	n.t.Helper()
+	n.CreateCacheWith(name, broker.CacheOptions{Durable: n.opts.durable})
+}
+
+// CreateCacheWith registers a cache with options of the caller's.
+func (n *Node) CreateCacheWith(name string, o broker.CacheOptions) {
+	n.t.Helper()
 	full := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: name}
-	if err := n.current().Core().AddCache(full, broker.CacheOptions{}); err != nil {
-		n.t.Fatalf("create cache %s: %v", name, err)
+	n.create("cache "+name, func(on *node.Node) error { return on.Core().AddCache(full, o) })
+}
+
+// RemoveCache removes a cache.
+func (n *Node) RemoveCache(name string) {
+	n.t.Helper()
+	full := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: name}
+	if err := n.current().Core().RemoveCache(full); err != nil {
+		n.t.Fatalf("remove cache %s: %v", name, err)
 	}
 }
 
@@ -221,7 +267,8 @@ func (n *Node) CreateCache(name string) {
 func (n *Node) Stats() broker.Stats { return n.current().Core().Stats() }
 
 // Restart stops the node and starts it again on the same port. What it held
-// in memory is gone; certificate, keys and tokens stay good.
+// in memory is gone, what was on the log is there again; certificate, keys and
+// tokens stay good.
 func (n *Node) Restart() {
 	n.t.Helper()
 	n.Stop()

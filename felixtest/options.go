@@ -15,6 +15,9 @@ type options struct {
 	hosts    []string
 	clock    node.Clock
 	logger   *slog.Logger
+	durable  bool
+	data     string // empty: a directory of the test
+	files    node.FileSystem
 }
 
 // WithSetting sets a broker setting by its flag name, as on the command line
@@ -38,6 +41,24 @@ func WithHosts(hosts ...string) Option {
 // WithClock gives the node another clock for expiry and quotas.
 func WithClock(c node.Clock) Option {
 	return func(o *options) { o.clock = c }
+}
+
+// Durable gives the node storage in a directory of the test: streams and
+// caches, also those that appear on first use, are on the log and there again
+// after a restart.
+func Durable() Option {
+	return func(o *options) { o.durable = true }
+}
+
+// WithStorage is Durable with the data in a directory of the caller's.
+func WithStorage(dir string) Option {
+	return func(o *options) { o.durable, o.data = true, dir }
+}
+
+// WithFileSystem is Durable on another file system than the machine's, such as
+// one that fails on demand.
+func WithFileSystem(files node.FileSystem) Option {
+	return func(o *options) { o.durable, o.files = true, files }
 }
 
 // WithLogger shows the node's log.

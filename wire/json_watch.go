@@ -72,6 +72,10 @@ type CacheEvent struct {
 	Value           Optional[[]byte] // absent: deleted
 	Offset          uint64
 	ExpiresAtMillis uint64 // Unix milliseconds; 0 never
+	// Expired tells a delete by the broker, because the entry's time was over,
+	// from a client's. It is ours: left out when false, and clients that do not
+	// know the member ignore it (wire 6, rule 2) and see a delete.
+	Expired bool
 }
 
 // MessageType implements [Message].
@@ -81,7 +85,8 @@ func (m *CacheEvent) appendFields(o object) object {
 	o = o.key("key", m.Key)
 	o = o.optBase64("value", m.Value)
 	o = o.u64("offset", m.Offset)
-	return o.u64("expires_at_millis", m.ExpiresAtMillis)
+	o = o.u64("expires_at_millis", m.ExpiresAtMillis)
+	return o.zeroBoolean("expired", m.Expired)
 }
 
 func (m *CacheEvent) readFields(f *fields) {
@@ -89,6 +94,7 @@ func (m *CacheEvent) readFields(f *fields) {
 	f.optBase64("value", &m.Value)
 	f.u64("offset", &m.Offset)
 	f.zeroU64("expires_at_millis", &m.ExpiresAtMillis)
+	f.zeroBoolean("expired", &m.Expired)
 }
 
 // CacheWatchLagged ends a watch whose queue was full (wire 7.5, 11).

@@ -2,7 +2,7 @@ package wire
 
 // messageTables is wire 7: each message's fields in order as name, presence
 // code (wire 0.3) and type. "T" stands for the fields every group request
-// begins with.
+// begins with. One field is ours: expired of cache_event.
 const messageTables = `
 auth: tenant_id R string, token R string, client_flags O u16, client_features O u32, client_features_hi O u32
 auth_ok: server_flags R u16, server_features O u32, server_features_hi O u32, listener_ports O ports, publish_window O u32
@@ -46,7 +46,7 @@ cache_delete_if: tenant_id R string, namespace R string, cache R string, key R s
 cache_condition_result: applied R bool, version O u64, request_id R u64
 cache_watch: tenant_id R string, namespace R string, cache R string, key O string, prefix O string, shard O u32, from_offset O u64, retained Z bool, subscription_id O u64
 cache_watch_started: subscription_id R u64, resume_offset R u64, resnapshot D bool, retained_count O u64
-cache_event: key R string, value O base64, offset R u64, expires_at_millis D u64
+cache_event: key R string, value O base64, offset R u64, expires_at_millis D u64, expired Z bool
 cache_watch_lagged: resume_from R u64
 counter_add: tenant_id R string, namespace R string, cache R string, key R string, delta R i64, request_id R u64
 counter_get: tenant_id R string, namespace R string, cache R string, key R string, request_id R u64

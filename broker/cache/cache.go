@@ -1,6 +1,9 @@
 package cache
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A Name is the full name of a cache.
 type Name struct {
@@ -11,9 +14,12 @@ func (n Name) String() string { return n.Tenant + "/" + n.Namespace + "/" + n.Na
 
 // Options describe one cache. They do not change while it is registered.
 type Options struct {
-	// Shards is the number of parts keys are routed to; 0 means 1. It is kept
-	// for whoever routes: in memory all parts share one map.
+	// Shards is the number of parts keys are routed to; 0 means 1. In memory
+	// all parts share one map.
 	Shards uint32
+	// Durable keeps the cache on the log, where it survives a restart, is
+	// never evicted and can be watched. It needs a store with storage.
+	Durable bool
 }
 
 // A Cache is the handle of one named cache. It is safe for concurrent use.
@@ -23,14 +29,22 @@ type Cache struct {
 	name   Name
 	opts   Options
 	active atomic.Bool
+	cause  atomic.Pointer[error] // why it ended, for its watches
+
+	// shards are those on the log, nil in memory. They are opened once after
+	// is closed: when the cache that had the name before has let go of its
+	// logs. closed says so of this one.
+	shards        []logShard
+	after, closed chan struct{}
+	openings      sync.WaitGroup
 }
 
 // An Item is a value as it is stored.
 type Item struct {
-	// Value is shared with other readers: it must not be modified. It is not
-	// nil, and stays as it is when the key is overwritten or deleted.
+	// Value may be shared with other readers: it must not be modified. It is
+	// not nil, and stays as it is when the key is overwritten or deleted.
 	Value []byte
-	// Version is that of the put that wrote the value.
+	// Version is that of the put that wrote the value: on the log its offset.
 	Version uint64
 	// ExpiresAtMillis is the unix millisecond at which the entry ends, 0 for
 	// never.
@@ -49,8 +63,18 @@ func (c *Cache) Shards() uint32 { return c.opts.Shards }
 // Active says that the cache is registered.
 func (c *Cache) Active() bool { return c.active.Load() }
 
-// Get reads a key. It allocates nothing. Error: [ErrRemoved].
-func (c *Cache) Get(key []byte) (Item, bool, error) {
+// Get reads a key of a shard. In memory it allocates nothing, and on the log
+// the value, which is the caller's. Errors: [ErrRemoved], and on the log
+// [*ShardError], [*UnavailableError] and those of the log: an error is never
+// told as a miss.
+func (c *Cache) Get(shard uint32, key []byte) (Item, bool, error) {
+	if c.Durable() {
+		return c.getLog(shard, key)
+	}
+	return c.getMemory(key)
+}
+
+func (c *Cache) getMemory(key []byte) (Item, bool, error) {
 	if !c.active.Load() {
 		return Item{}, false, ErrRemoved
 	}
@@ -68,23 +92,20 @@ func (c *Cache) Get(key []byte) (Item, bool, error) {
 	return e.item(), true, nil
 }
 
-// Put writes a copy of value and returns its version. Each put sets its own
-// deadline: without a TTL the entry has none, whatever it had before. Errors:
-// [*InvalidTTLError], [*TooLargeError], [ErrRemoved].
-func (c *Cache) Put(key, value []byte, ttl TTL) (version uint64, err error) {
-	r, err := c.put(key, value, ttl, Condition{})
-	return r.Version, err
-}
+// End deactivates the handle for good. In memory its entries are gone; what is
+// on the log stays on disk, for a cache of the same name. Watches end with
+// [ErrRemoved].
+func (c *Cache) End() { c.Close(ErrRemoved) }
 
-// Delete removes a key and returns what it removed. Error: [ErrRemoved].
-func (c *Cache) Delete(key []byte) (Item, bool, error) {
-	item, r, err := c.remove(key, Condition{})
-	return item, r.Applied, err
-}
-
-// End deactivates the handle for good and lets go of the cache's entries.
-func (c *Cache) End() {
-	if !c.active.CompareAndSwap(true, false) {
+// Close is End for a broker that stops: watches end with cause, after what
+// they have queued. Closing again does nothing.
+func (c *Cache) Close(cause error) {
+	if !c.cause.CompareAndSwap(nil, &cause) {
+		return
+	}
+	c.active.Store(false)
+	if c.Durable() {
+		c.endLog(cause)
 		return
 	}
 	for i := range c.store.shards {

@@ -33,7 +33,7 @@ func TestValuesAreNotShared(t *testing.T) {
 	if _, err := c.Put(key, value, TTL{}); err != nil {
 		t.Fatal(err)
 	}
-	item, _, _ := c.Get(key)
+	item, _, _ := c.Get(0, key)
 	copy(key, "???")
 	copy(value, "?????")
 	mustPut(t, c, "key", "other", TTL{})
@@ -78,7 +78,7 @@ func TestCachesDoNotSeeEachOther(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	key := []byte("1")
-	_, _, errGet := a.Get(key)
+	_, _, errGet := a.Get(0, key)
 	_, errPut := a.Put(key, key, TTL{})
 	_, _, errDelete := a.Delete(key)
 	_, errPutIf := a.PutIf(key, key, TTL{}, Absent())

@@ -33,8 +33,8 @@ func (c Condition) holds(e *entry) bool {
 	}
 }
 
-// A Result is the answer to a conditional write. A condition that does not
-// hold is an answer, not an error.
+// A Result is the answer to a write. A condition that does not hold is an
+// answer, not an error.
 type Result struct {
 	Applied bool
 	// Version is that of the live entry afterwards: the new one of an applied
@@ -42,6 +42,10 @@ type Result struct {
 	// live entry, as after an applied delete.
 	Version    uint64
 	HasVersion bool
+	// Removed is what a delete removed. HasRemoved and Applied are false when
+	// the key had no live entry.
+	Removed    Item
+	HasRemoved bool
 }
 
 func resultOf(applied bool, e *entry) Result {
@@ -49,19 +53,6 @@ func resultOf(applied bool, e *entry) Result {
 		return Result{Applied: applied}
 	}
 	return Result{Applied: applied, Version: e.version, HasVersion: true}
-}
-
-// PutIf is Put under a condition, judged and applied in one step. Errors as
-// Put.
-func (c *Cache) PutIf(key, value []byte, ttl TTL, cond Condition) (Result, error) {
-	return c.put(key, value, ttl, cond)
-}
-
-// DeleteIf deletes the key if its live entry has the given version. Error:
-// [ErrRemoved].
-func (c *Cache) DeleteIf(key []byte, version uint64) (Result, error) {
-	_, r, err := c.remove(key, AtVersion(version))
-	return r, err
 }
 
 func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) {

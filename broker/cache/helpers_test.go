@@ -9,11 +9,19 @@ import (
 
 // fakeClock is a clock that stands where it is put.
 type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu     sync.Mutex
+	now    time.Time
+	timers map[*fakeTimer]bool
 }
 
-func newFakeClock() *fakeClock { return &fakeClock{now: time.UnixMilli(1_000_000)} }
+type fakeTimer struct {
+	at time.Time
+	f  func()
+}
+
+func newFakeClock() *fakeClock {
+	return &fakeClock{now: time.UnixMilli(1_000_000), timers: map[*fakeTimer]bool{}}
+}
 
 func (c *fakeClock) Now() time.Time {
 	c.mu.Lock()
@@ -21,15 +29,79 @@ func (c *fakeClock) Now() time.Time {
 	return c.now
 }
 
+func (c *fakeClock) AfterFunc(d time.Duration, f func()) func() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &fakeTimer{at: c.now.Add(d), f: f}
+	c.timers[t] = true
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		pending := c.timers[t]
+		delete(c.timers, t)
+		return pending
+	}
+}
+
+// advance moves the time, by less than nothing too, and starts what is due.
 func (c *fakeClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
+	for t := range c.timers {
+		if !t.at.After(c.now) {
+			delete(c.timers, t)
+			go t.f()
+		}
+	}
 }
 
 func newCache(cfg Config) (*Cache, *fakeClock) {
 	clock := newFakeClock()
 	return NewStore(cfg, clock).NewCache(Name{"t", "n", "c"}, Options{}), clock
+}
+
+// ignored is a completion nobody waits for.
+type ignored struct{}
+
+func (ignored) Written(Result, error) {}
+
+// written is the outcome of a write, for a test that waits for it.
+type written struct {
+	Result
+	err  error
+	done chan struct{}
+}
+
+func (w *written) Written(r Result, err error) {
+	w.Result, w.err = r, err
+	close(w.done)
+}
+
+// write writes and waits.
+func (c *Cache) write(shard uint32, w Write) (Result, error) {
+	out := &written{done: make(chan struct{})}
+	c.Write(shard, w, out)
+	<-out.done
+	return out.Result, out.err
+}
+
+func (c *Cache) Put(key, value []byte, ttl TTL) (uint64, error) {
+	r, err := c.write(0, Write{Op: Put, Key: key, Value: value, TTL: ttl})
+	return r.Version, err
+}
+
+func (c *Cache) PutIf(key, value []byte, ttl TTL, cond Condition) (Result, error) {
+	return c.write(0, Write{Op: Put, Key: key, Value: value, TTL: ttl, Condition: cond})
+}
+
+func (c *Cache) Delete(key []byte) (Item, bool, error) {
+	r, err := c.write(0, Write{Op: Delete, Key: key})
+	return r.Removed, r.HasRemoved, err
+}
+
+func (c *Cache) DeleteIf(key []byte, version uint64) (Result, error) {
+	return c.write(0, Write{Op: Delete, Key: key, Condition: AtVersion(version)})
 }
 
 func mustPut(t testing.TB, c *Cache, key, value string, ttl TTL) uint64 {
@@ -44,7 +116,7 @@ func mustPut(t testing.TB, c *Cache, key, value string, ttl TTL) uint64 {
 // get reads a key as "value" or "-" for none.
 func get(t testing.TB, c *Cache, key string) string {
 	t.Helper()
-	item, ok, err := c.Get([]byte(key))
+	item, ok, err := c.Get(0, []byte(key))
 	if err != nil {
 		t.Fatalf("get %q: %v", key, err)
 	}

@@ -59,7 +59,7 @@ func TestCacheAgainstAMap(t *testing.T) {
 			}
 			switch rapid.SampledFrom([]string{"get", "put", "delete", "absent", "version", "delete_if", "tick"}).Draw(rt, "op") {
 			case "get":
-				item, ok, err := c.Get([]byte(key))
+				item, ok, err := c.Get(0, []byte(key))
 				if err != nil || ok != there || ok && (string(item.Value) != was.value || item.Version != was.version) {
 					rt.Fatalf("get %q: %q %v, %v; want %q %v", key, item.Value, ok, err, was.value, there)
 				}
@@ -153,7 +153,7 @@ func TestAccountingUnderLoad(t *testing.T) {
 					case 4:
 						var item Item
 						var ok bool
-						item, ok, err = c.Get(key)
+						item, ok, err = c.Get(0, key)
 						if ok && !bytes.Equal(item.Value, bytes.Repeat(append(key, ';'), len(item.Value)/(len(key)+1))) {
 							t.Errorf("%s holds %q", key, item.Value)
 						}
@@ -201,7 +201,7 @@ func TestPutIfIsOneStep(t *testing.T) {
 			defer wait.Done()
 			var last uint64
 			for applied := 0; applied < each; {
-				item, ok, err := c.Get(key)
+				item, ok, err := c.Get(0, key)
 				if err != nil {
 					t.Error(err)
 					return
@@ -265,7 +265,7 @@ func TestOneWinner(t *testing.T) {
 		if n := race(func() (Result, error) { return c.PutIf([]byte("k"), []byte("v"), TTL{}, Absent()) }); n != 1 {
 			t.Fatalf("%d created the key", n)
 		}
-		item, _, _ := c.Get([]byte("k"))
+		item, _, _ := c.Get(0, []byte("k"))
 		if n := race(func() (Result, error) { return c.DeleteIf([]byte("k"), item.Version) }); n != 1 {
 			t.Fatalf("%d deleted the version", n)
 		}

@@ -2,36 +2,88 @@ package cache
 
 import (
 	"hash/maphash"
+	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/felixlog/felix/storage"
+	"github.com/felixlog/felix/storage/kvlog"
+	"github.com/felixlog/felix/storage/shardlog"
 )
 
 const shardCount = 64
 
-// DefaultMaxBytes bounds the entries of a broker where nothing is configured.
-const DefaultMaxBytes = 256 << 20
+// Defaults of a [Config].
+const (
+	DefaultMaxBytes        = 256 << 20
+	DefaultCompactionRate  = kvlog.DefaultPace
+	DefaultWatchQueue      = 1024
+	DefaultWatchQueueBytes = 64 << 20
+	DefaultWatchKeys       = 4 << 20
+)
 
-// A Clock tells the time. Deadlines are wall time.
-type Clock interface {
-	Now() time.Time
-}
+// loadAtOnce bounds the logs whose index is read at the same time.
+const loadAtOnce = 4
 
-// Config bounds the caches of one broker together.
+// Config sizes the caches of one broker. A number of zero or less means its
+// default, if nothing else is said.
 type Config struct {
-	// MaxBytes bounds keys, values and [EntryOverhead] of each; 0 or less
-	// means the default.
+	// MaxBytes bounds the caches in memory together: keys, values and
+	// [EntryOverhead] of each.
 	MaxBytes int64
-	// MaxEntries bounds their number; 0 or less means no bound.
+	// MaxEntries bounds the number of their entries; 0 or less means no bound.
 	MaxEntries int64
 	// Seed starts the choice of what to look at for eviction.
 	Seed uint64
+
+	// Storage keeps the durable caches; without it they are unavailable. It
+	// outlives the store.
+	Storage *storage.Store
+	// CompactionRate bounds what compaction of all caches together reads and
+	// writes, in bytes a second; below 0 means no bound.
+	CompactionRate int64
+	// WatchQueue bounds the queue of one watch in changes, WatchQueueBytes in
+	// bytes of keys and values. A change larger than that is taken by an empty
+	// queue.
+	WatchQueue      int
+	WatchQueueBytes int64
+	// WatchKeys bounds the keys that all watches together keep in mind because
+	// their current values are still to be read, about 60 bytes each.
+	WatchKeys int64
+	// Logger is nil for silence.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultMaxBytes
+	}
+	if c.MaxEntries <= 0 {
+		c.MaxEntries = math.MaxInt64
+	}
+	if c.CompactionRate == 0 {
+		c.CompactionRate = DefaultCompactionRate
+	}
+	if c.WatchQueue <= 0 {
+		c.WatchQueue = DefaultWatchQueue
+	}
+	if c.WatchQueueBytes <= 0 {
+		c.WatchQueueBytes = DefaultWatchQueueBytes
+	}
+	if c.WatchKeys <= 0 {
+		c.WatchKeys = DefaultWatchKeys
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }
 
 // A Store holds the entries of all caches of a broker.
 type Store struct {
 	cfg   Config
-	clock Clock
+	clock *steadyClock
 	hash  maphash.Seed
 
 	bytes, entries     atomic.Int64
@@ -41,34 +93,97 @@ type Store struct {
 	evictions, expired atomic.Uint64
 
 	shards [shardCount]shard
+
+	onLog   logCounters
+	sweep   sweeper
+	pacer   kvlog.Pacer   // of compaction, nil for no bound
+	loading chan struct{} // a place to read an index from its log
+	// snapshots is a place to take current values, heldKeys what watches hold.
+	snapshots chan struct{}
+	heldKeys  atomic.Int64
+
+	mu     sync.Mutex
+	caches map[Name]*Cache // the newest on the log of each name
 }
 
-// NewStore returns an empty store. Versions start at the clock's wall
-// microseconds, so that a version of an earlier run does not come again.
+// NewStore returns an empty store. Close it. Versions of caches in memory
+// start at the clock's wall microseconds, so that one of an earlier run does
+// not come again.
 func NewStore(cfg Config, clock Clock) *Store {
-	if cfg.MaxBytes <= 0 {
-		cfg.MaxBytes = DefaultMaxBytes
+	s := &Store{
+		cfg:     cfg.withDefaults(),
+		clock:   newSteadyClock(clock),
+		hash:    maphash.MakeSeed(),
+		loading: make(chan struct{}, loadAtOnce), snapshots: make(chan struct{}, snapshotsAtOnce),
+		caches: make(map[Name]*Cache),
 	}
-	if cfg.MaxEntries <= 0 {
-		cfg.MaxEntries = math.MaxInt64
-	}
-	s := &Store{cfg: cfg, clock: clock, hash: maphash.MakeSeed()}
 	s.version.Store(uint64(max(clock.Now().UnixMicro(), 0)))
 	for i := range s.shards {
 		s.shards[i].init()
 	}
+	s.sweep.store = s
+	if s.cfg.CompactionRate > 0 {
+		s.pacer = kvlog.NewPace(clock, s.cfg.CompactionRate)
+	}
 	return s
 }
 
-// NewCache returns the handle of a new, empty cache.
+// NewCache returns the handle of a new cache. In memory it is empty. On the
+// log it is opened in the background, once the one that had the name before
+// has ended, and holds what is on disk.
 func (s *Store) NewCache(name Name, opts Options) *Cache {
 	if opts.Shards == 0 {
 		opts.Shards = 1
 	}
 	c := &Cache{store: s, id: s.ids.Add(1), name: name, opts: opts}
 	c.active.Store(true)
+	if opts.Durable {
+		s.openCache(c)
+	}
 	return c
 }
+
+func (s *Store) openCache(c *Cache) {
+	c.shards = make([]logShard, c.opts.Shards)
+	c.closed = make(chan struct{})
+	s.mu.Lock()
+	if before := s.caches[c.name]; before != nil {
+		c.after = before.closed
+	} else {
+		c.after = make(chan struct{})
+		close(c.after)
+	}
+	s.caches[c.name] = c
+	s.mu.Unlock()
+	for i := range c.shards {
+		c.shards[i].init(c, uint32(i))
+		c.shards[i].values.start()
+	}
+}
+
+// forget lets go of a cache on the log that has ended.
+func (s *Store) forget(c *Cache) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.caches[c.name] == c {
+		delete(s.caches, c.name)
+	}
+}
+
+// indexOptions are those of the index over a shard's log.
+func (s *Store) indexOptions(sh *logShard, log *shardlog.Log) kvlog.Options {
+	return kvlog.Options{
+		Dir:    log.Dir(),
+		FS:     s.cfg.Storage.FS(),
+		Clock:  s.clock,
+		Pacer:  s.pacer,
+		Logger: s.cfg.Logger.With("cache", sh.cache.name.String(), "shard", sh.index),
+	}
+}
+
+// Close ends what the store does in the background. Its caches are closed
+// before it, and its storage after.
+func (s *Store) Close() { s.sweep.close() }
 
 func (s *Store) shardOf(cache uint64, key []byte) *shard {
 	return &s.shards[(maphash.Bytes(s.hash, key)+mix(cache))%shardCount]
@@ -129,36 +244,4 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// Stats are the totals of a broker's caches.
-type Stats struct {
-	// Entries and Bytes are held now, those expired but not yet removed
-	// included.
-	Entries, Bytes int64
-	// Hits and Misses count gets.
-	Hits, Misses uint64
-	// Puts and Deletes were applied.
-	Puts, Deletes uint64
-	// Evictions removed a live entry to make room; Expired entries were
-	// removed after their deadline.
-	Evictions, Expired uint64
-}
-
-// Stats reads the totals.
-func (s *Store) Stats() Stats {
-	st := Stats{
-		Entries: s.entries.Load(), Bytes: s.bytes.Load(),
-		Evictions: s.evictions.Load(), Expired: s.expired.Load(),
-	}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.Lock()
-		st.Hits += sh.hits
-		st.Misses += sh.misses
-		st.Puts += sh.puts
-		st.Deletes += sh.deletes
-		sh.mu.Unlock()
-	}
-	return st
 }

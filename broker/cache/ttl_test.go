@@ -36,7 +36,7 @@ func TestTTLEdges(t *testing.T) {
 			} else {
 				_, err = c1.PutIf([]byte("k"), []byte("new"), Millis(c.millis), AtVersion(old))
 			}
-			item, found, _ := c1.Get([]byte("k"))
+			item, found, _ := c1.Get(0, []byte("k"))
 			if c.ok {
 				if err != nil || !found || string(item.Value) != "new" || item.ExpiresAtMillis != now+int64(c.millis) {
 					t.Errorf("%s ttl %d: %v, then %q until %d", op, c.millis, err, item.Value, item.ExpiresAtMillis)
@@ -106,7 +106,7 @@ func TestEachPutSetsItsOwnDeadline(t *testing.T) {
 func TestExpiredIsAbsentEverywhere(t *testing.T) {
 	ops := map[string]func(c *Cache, version uint64) error{
 		"get": func(c *Cache, _ uint64) error {
-			if _, ok, _ := c.Get([]byte("k")); ok {
+			if _, ok, _ := c.Get(0, []byte("k")); ok {
 				return errors.New("found")
 			}
 			return nil

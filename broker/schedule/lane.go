@@ -53,6 +53,10 @@ func (l *Lane) Continue(j *Job) {
 	s.mu.Unlock()
 }
 
+// Guard runs a job that holds no lane, on the caller's goroutine, with the same
+// care for its panics.
+func (s *Scheduler) Guard(j *Job) Verdict { return s.run(j) }
+
 func (l *Lane) push(j *Job) {
 	l.tenant.jobs++
 	j.next = nil

@@ -73,18 +73,24 @@ func (h *Hub) NewEnvelope(block []byte, m Meta) *Envelope {
 	copy(e.block, block)
 	e.meta = m
 	e.made = h.clock.Now()
-	e.has = WithOffsets
-	if m.Skipped > 0 {
-		e.has |= WithSkipped
-	}
-	if m.Publisher != "" {
-		e.has |= WithPublisher
-	}
-	if m.TimestampMicros > 0 {
-		e.has |= WithTimestamps
-	}
+	e.describe()
 	e.state.Add(1)
 	return e
+}
+
+// describe derives from meta which fields the batch can fill. The envelope is
+// not shared yet.
+func (e *Envelope) describe() {
+	e.has = WithOffsets
+	if e.meta.Skipped > 0 {
+		e.has |= WithSkipped
+	}
+	if e.meta.Publisher != "" {
+		e.has |= WithPublisher
+	}
+	if e.meta.TimestampMicros > 0 {
+		e.has |= WithTimestamps
+	}
 }
 
 // Discard gives the creator's reference back when the envelope is not applied.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ func TestJoinUnderLoad(t *testing.T) {
 					oldest, tail := sh.Bounds()
 					start = FromOffset(oldest + rng.Uint64N(tail-oldest+1))
 				}
-				sub, err := sh.Subscribe(SubscribeOptions{Start: start, Capacity: 1 + rng.IntN(8)})
+				sub, err := sh.Subscribe(context.Background(), SubscribeOptions{Start: start, Capacity: 1 + rng.IntN(8)})
 				if err != nil {
 					continue // the ring moved on before we were there
 				}

@@ -115,7 +115,7 @@ func publishAll(t testing.TB, sh *Shard, batches, n int) {
 
 func subscribe(t testing.TB, sh *Shard, o SubscribeOptions) *Subscription {
 	t.Helper()
-	s, err := sh.Subscribe(o)
+	s, err := sh.Subscribe(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,21 @@ type Hub struct {
 	// removed and registered again within the clock's resolution of its own
 	// rate must not use an offset twice.
 	floor atomic.Uint64
+
+	opener opener
 }
 
 // NewHub returns the common ground of one broker's streams.
 func NewHub(cfg Config, clock Clock) *Hub {
 	cfg = cfg.withDefaults()
-	return &Hub{cfg: cfg, clock: clock, headroom: cfg.Encoder.Headroom(), pool: newPool(cfg.PoolBytes)}
+	h := &Hub{cfg: cfg, clock: clock, headroom: cfg.Encoder.Headroom(), pool: newPool(cfg.PoolBytes)}
+	h.opener.init()
+	return h
 }
+
+// Close waits until no log is open, being opened or being closed. All streams
+// have ended and none is added any more.
+func (h *Hub) Close() { h.opener.finish() }
 
 // base is the first offset of a new shard.
 func (h *Hub) base(name Name, shard uint32) uint64 {

@@ -30,6 +30,9 @@ type Options struct {
 	Routing uint8
 	// Durable asks for a log under the shards.
 	Durable bool
+	// Retention bounds what the logs keep. It is the one option that changes
+	// while the stream is registered ([Stream.SetRetention]).
+	Retention Retention
 	// QueuePolicy is that of subscriptions which name none; DefaultPolicy
 	// leaves it to the [Config].
 	QueuePolicy QueuePolicy
@@ -83,6 +86,7 @@ const (
 	DefaultQueueCapacityMax = 4096
 	DefaultQueueBytes       = 256 << 20
 	DefaultPoolBytes        = 64 << 20
+	DefaultPageBytes        = 1 << 20
 )
 
 // Config holds what all streams of one broker share. A number of zero or less
@@ -104,6 +108,12 @@ type Config struct {
 	QueuePolicy QueuePolicy
 	// PoolBytes bounds the idle buffers kept for reuse.
 	PoolBytes int64
+	// PageBytes is how much of a log a replay reads at once.
+	PageBytes int
+	// Logs opens the logs of durable streams; nil where there is no storage.
+	Logs Logs
+	// Retention is what logs keep where their stream has no bound of its own.
+	Retention Retention
 	// Encoder writes event frames; nil makes the bare block the frame.
 	Encoder Encoder
 	// OffsetBase gives the first offset of a new shard; nil means the wall
@@ -120,6 +130,7 @@ func (c Config) withDefaults() Config {
 	c.QueueCapacityMax = max(c.QueueCapacityMax, c.QueueCapacity)
 	setDefault(&c.QueueBytes, DefaultQueueBytes)
 	setDefault(&c.PoolBytes, DefaultPoolBytes)
+	setDefault(&c.PageBytes, DefaultPageBytes)
 	if c.QueuePolicy == DefaultPolicy {
 		c.QueuePolicy = DropNew
 	}

@@ -51,6 +51,14 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 	}
 	subs := sh.snapshot
 	e.retain(1 + len(subs))
+	if d := sh.durable; d != nil {
+		// What lies between was committed and is never delivered.
+		if e.meta.BaseOffset > sh.tail {
+			e.meta.Skipped = e.meta.BaseOffset - sh.tail
+			e.describe()
+		}
+		d.visible = e.end()
+	}
 	sh.tail = e.end()
 	sh.ring.push(e)
 	sh.mu.Unlock()
@@ -77,6 +85,10 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 		}
 		if s.policy == Block {
 			sh.pending.Add(-1)
+		}
+		if became == offerLagged {
+			sh.leave(s)
+			c.subscriptions.Add(-1)
 		}
 		if became == offerTaken {
 			taken++

@@ -8,6 +8,8 @@ const (
 	offerDropped
 	offerParked
 	offerEnded
+	// offerLagged: the batch was lost and the subscription ends with that.
+	offerLagged
 )
 
 // offer tries to queue e, with a reference that is the subscription's if the
@@ -22,7 +24,7 @@ func (s *Subscription) offer(e *Envelope) offered {
 		s.push(e)
 		return offerTaken
 	}
-	if s.policy == Block {
+	if s.policy == Block && !s.lenient {
 		s.parked = e
 		s.hasParked.Store(true)
 		// Room given back before the flag was up went unnoticed.
@@ -33,6 +35,10 @@ func (s *Subscription) offer(e *Envelope) offered {
 		s.push(e)
 		return offerTaken
 	}
+	if s.catching { // the log will fill the hole
+		s.missedTo = e.end()
+		return offerDropped
+	}
 	s.droppedBatches.Add(1)
 	s.droppedRecords.Add(uint64(e.meta.Count))
 	c := &s.shard.hub.counters
@@ -40,6 +46,11 @@ func (s *Subscription) offer(e *Envelope) offered {
 	c.droppedRecords.Add(uint64(e.meta.Count))
 	if s.policy == DropOld {
 		c.dropOldBatch.Add(1)
+	}
+	if s.endOnDrop {
+		s.end = &LaggedError{ResumeFrom: e.meta.BaseOffset}
+		s.signal()
+		return offerLagged
 	}
 	return offerDropped
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/schedule"
+	"github.com/felixlog/felix/storage/producer"
 )
 
 // A Shard is one ordered sequence of records, and the handle publishes and
@@ -20,8 +21,12 @@ type Shard struct {
 	account *admission.Account
 	active  atomic.Bool
 
-	// claimed is the next offset to give out. Whoever holds the lane owns it.
-	claimed uint64
+	// claimed is the next offset to give out, and producers remembers numbered
+	// batches, where there is no log. Whoever holds the lane owns them.
+	claimed   uint64
+	producers *producer.Table
+
+	durable *durable // nil in memory
 
 	mu    sync.Mutex
 	tail  uint64 // offset after the last applied record
@@ -45,11 +50,15 @@ func (h *Hub) newShard(s *Stream, index uint32, owner Owner) *Shard {
 		id:      h.shardIDs.Add(1),
 		index:   index,
 		account: owner.Account,
-		claimed: h.base(s.name, index),
 		ring:    ring{maxRecords: h.cfg.RingRecords, maxBytes: h.cfg.RingBytes},
 	}
 	if owner.Queue != nil {
 		sh.lane = owner.Queue.NewLane()
+	}
+	if s.opts.Durable {
+		sh.durable = newDurable(sh)
+	} else {
+		sh.claimed = h.base(s.name, index)
 	}
 	sh.tail = sh.claimed
 	sh.active.Store(true)
@@ -83,11 +92,21 @@ func (sh *Shard) Lane() *schedule.Lane { return sh.lane }
 func (sh *Shard) Account() *admission.Account { return sh.account }
 
 // Bounds are the oldest offset held and the tail, which are equal when nothing
-// is held.
+// is held. They are 0 while a durable shard is not open.
 func (sh *Shard) Bounds() (oldest, tail uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.ring.oldest(sh.tail), sh.tail
+	return sh.oldest(), sh.tail
+}
+
+// oldest is the offset of the first record that can be read; mu is held.
+func (sh *Shard) oldest() uint64 {
+	if d := sh.durable; d != nil {
+		if o := d.current.Load(); o != nil && o.log != nil {
+			return min(o.log.Base(), sh.tail)
+		}
+	}
+	return sh.ring.oldest(sh.tail)
 }
 
 func (sh *Shard) finish(cause error) {
@@ -97,7 +116,9 @@ func (sh *Shard) finish(cause error) {
 	subs := sh.slots
 	sh.slots, sh.snapshot = nil, nil
 	sh.ring.clear()
-	sh.hub.raiseFloor(sh.tail)
+	if sh.durable == nil {
+		sh.hub.raiseFloor(sh.tail)
+	}
 	sh.mu.Unlock()
 	for _, s := range subs {
 		s.finish(cause)

@@ -21,9 +21,15 @@ type Stream struct {
 	opts   Options
 	shards []*Shard
 	active atomic.Bool
+
+	retention retention
+	// before is closed when the stream that had the name before has let go of
+	// its logs; nil when there was none.
+	before chan struct{}
 }
 
-// NewStream makes an active stream of empty shards.
+// NewStream makes an active stream. Shards in memory are empty; durable ones
+// are opened in the background, and what needs them waits for them.
 func (h *Hub) NewStream(name Name, opts Options, owner Owner) (*Stream, error) {
 	if opts.Shards == 0 {
 		opts.Shards = 1
@@ -31,19 +37,31 @@ func (h *Hub) NewStream(name Name, opts Options, owner Owner) (*Stream, error) {
 	if opts.Shards > MaxShards {
 		return nil, fmt.Errorf("stream %s: %d shards, more than %d", name, opts.Shards, MaxShards)
 	}
+	if opts.Durable && h.cfg.Logs == nil {
+		return nil, fmt.Errorf("stream %s is durable and there is no storage", name)
+	}
 	s := &Stream{name: name, opts: opts, shards: make([]*Shard, opts.Shards)}
+	s.retention.bounds = opts.Retention
 	for i := range s.shards {
 		s.shards[i] = h.newShard(s, uint32(i), owner)
 	}
 	s.active.Store(true)
+	if opts.Durable {
+		h.opener.start(s)
+	}
 	return s, nil
 }
 
 // Name is the stream's full name.
 func (s *Stream) Name() Name { return s.name }
 
-// Options are those the stream was registered with, Shards at least 1.
-func (s *Stream) Options() Options { return s.opts }
+// Options are those the stream was registered with, Shards at least 1, and
+// its retention now.
+func (s *Stream) Options() Options {
+	opts := s.opts
+	opts.Retention = s.Retention()
+	return opts
+}
 
 // Shards is the number of shards.
 func (s *Stream) Shards() uint32 { return s.opts.Shards }
@@ -69,5 +87,8 @@ func (s *Stream) End(cause error) {
 	}
 	for _, sh := range s.shards {
 		sh.finish(cause)
+	}
+	if s.opts.Durable {
+		s.shards[0].hub.opener.stop(s)
 	}
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -16,12 +17,23 @@ type SubscribeOptions struct {
 	// than that is cut to it.
 	MaxBytes int64
 	Policy   QueuePolicy
+	// EndOnDrop ends the subscription of a durable stream at its first loss to
+	// a full queue: what was queued before is delivered, then Next returns a
+	// [*LaggedError].
+	EndOnDrop bool
 }
 
 // Subscribe adds a reader. It sees each batch exactly once from its start on,
-// whatever is published meanwhile. Errors: [*CursorError], or why the shard
-// serves no longer ([ErrRemoved]).
-func (sh *Shard) Subscribe(o SubscribeOptions) (*Subscription, error) {
+// whatever is published meanwhile. On a durable stream it waits until the
+// shard's log is open or ctx ends. Errors: [*CursorError],
+// [*UnavailableError], or why the shard serves no longer ([ErrRemoved]).
+func (sh *Shard) Subscribe(ctx context.Context, o SubscribeOptions) (*Subscription, error) {
+	if err := sh.Ready(ctx); err != nil {
+		if end := sh.Err(); end != nil {
+			return nil, end
+		}
+		return nil, err
+	}
 	cfg := &sh.hub.cfg
 	s := &Subscription{
 		shard:    sh,
@@ -49,13 +61,18 @@ func (sh *Shard) Subscribe(o SubscribeOptions) (*Subscription, error) {
 	if sh.end != nil {
 		return nil, sh.end
 	}
-	start, err := o.Start.resolve(sh.ring.oldest(sh.tail), sh.tail)
+	start, err := o.Start.resolve(sh.oldest(), sh.tail)
 	if err != nil {
 		return nil, err
 	}
 	s.id = sh.hub.subscriptionIDs.Add(1)
 	s.start, s.live = start, sh.tail
 	s.history = sh.ring.from(start)
+	if d := sh.durable; d != nil {
+		s.live = max(start, d.visible)
+		s.endOnDrop = o.EndOnDrop
+		s.startReplay(d.opened().log)
+	}
 	s.slot = len(sh.slots)
 	sh.slots = append(sh.slots, s)
 	sh.snapshot = nil

@@ -38,7 +38,7 @@ func TestStartPositions(t *testing.T) {
 		{"empty below", empty, FromOffset(base - 1), 0, 0, 0, &CursorError{TooOld, base - 1, base}},
 		{"empty above", empty, FromOffset(base + 1), 0, 0, 0, &CursorError{InFuture, base + 1, base}},
 	} {
-		sub, err := c.sh.Subscribe(SubscribeOptions{Start: c.start})
+		sub, err := c.sh.Subscribe(context.Background(), SubscribeOptions{Start: c.start})
 		if c.err != nil {
 			var cursor *CursorError
 			if !errors.As(err, &cursor) || *cursor != *c.err {
@@ -118,7 +118,7 @@ func TestOffsetsOfANewShardStartAtTheClock(t *testing.T) {
 		t.Fatalf("first offset %d", tail)
 	}
 	var cursor *CursorError
-	if _, err := later.Subscribe(SubscribeOptions{Start: FromOffset(5_000_700)}); !errors.As(err, &cursor) || cursor.Reason != TooOld {
+	if _, err := later.Subscribe(context.Background(), SubscribeOptions{Start: FromOffset(5_000_700)}); !errors.As(err, &cursor) || cursor.Reason != TooOld {
 		t.Fatalf("a cursor of an earlier life: %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestNextEnds(t *testing.T) {
 		if sh.Active() || sh.stream.Active() || sh.Err() != ErrRemoved {
 			t.Fatal("the handle is still active")
 		}
-		if _, err := sh.Subscribe(SubscribeOptions{}); err != ErrRemoved {
+		if _, err := sh.Subscribe(context.Background(), SubscribeOptions{}); err != ErrRemoved {
 			t.Fatal(err)
 		}
 		e := sh.hub.NewEnvelope(blockOf("x"), Meta{Count: 1})

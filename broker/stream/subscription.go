@@ -12,9 +12,14 @@ import (
 //
 // Memory held for it is bounded by its queue (capacity in batches, bytes of
 // buffers; pieces taken but not released included) plus its history. History
-// is fixed when it subscribes, at most what the shard's ring held then: it is
+// in memory is fixed when it subscribes, at most what the shard's ring held
+// then; what is older is read from the log, a page each time it is asked. It is
 // never dropped, however slowly it is read, and never grows. A batch larger
 // than the whole queue is taken by an empty one.
+//
+// On a durable stream it catches up first: batches that find the queue full
+// while history is being read are read from the log in their turn. Only after
+// that can a full queue cost it anything.
 //
 // One goroutine consumes: Next, Poll and Backlog are not for concurrent use.
 // Everything else is.
@@ -42,6 +47,13 @@ type Subscription struct {
 	taken   []Piece   // what the consumer took last, reused by the next take
 	parked  *Envelope // under Block, the batch that waits for room
 	end     error     // no batch is accepted any more
+	// catching: what the queue has no room for is read from the log later, up
+	// to missedTo. lenient: also under Block.
+	catching, lenient bool
+	missedTo          uint64
+
+	endOnDrop bool
+	replay    *replay // while catching; the consumer's
 
 	wake chan struct{}
 }
@@ -74,8 +86,12 @@ func (s *Subscription) Dropped() (batches, records uint64) {
 func (s *Subscription) Wake() <-chan struct{} { return s.wake }
 
 // Backlog hands over the history, oldest first, unless it was handed over
-// already. A caller that does not ask gets it from Next.
+// already. A caller that does not ask gets it from Next, where alone that of a
+// durable stream comes from.
 func (s *Subscription) Backlog() []Piece {
+	if s.replay != nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	history := s.history
@@ -88,7 +104,9 @@ func (s *Subscription) Backlog() []Piece {
 // Next or Poll; each piece is to be released.
 //
 // When nothing is left it returns why: [ErrSubscriptionClosed] after Close,
-// [ErrRemoved] after the stream's removal, or the cause of ctx.
+// [ErrRemoved] after the stream's removal, [*LaggedError] after a loss with
+// EndOnDrop, [*CursorError] when retention removed what it was about to read,
+// [*UnavailableError] when that cannot be read, or the cause of ctx.
 func (s *Subscription) Next(ctx context.Context) ([]Piece, error) {
 	for {
 		pieces, err := s.Poll()
@@ -104,7 +122,13 @@ func (s *Subscription) Next(ctx context.Context) ([]Piece, error) {
 }
 
 // Poll is Next without waiting: no pieces and no error means nothing is queued.
+// It may read from the log.
 func (s *Subscription) Poll() ([]Piece, error) {
+	if s.replay != nil {
+		if pieces, err := s.catchUp(); len(pieces) > 0 || err != nil {
+			return pieces, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if history := s.history; len(history) > 0 {
@@ -128,14 +152,16 @@ func (s *Subscription) Poll() ([]Piece, error) {
 
 // Close ends the subscription and lets go of what it had queued. Pieces
 // already taken stay the consumer's. Closing again does nothing.
-func (s *Subscription) Close() {
+func (s *Subscription) Close() { s.close(ErrSubscriptionClosed) }
+
+func (s *Subscription) close(cause error) {
 	s.mu.Lock()
 	if s.end == ErrSubscriptionClosed {
 		s.mu.Unlock()
 		return
 	}
 	ended := s.end != nil
-	s.end = ErrSubscriptionClosed
+	s.end = cause
 	history, queue, parked := s.history, s.queue, s.unpark()
 	s.history, s.queue = nil, nil
 	s.mu.Unlock()

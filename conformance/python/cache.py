@@ -4,13 +4,7 @@ import time
 
 import felix
 
-from kit import NAMESPACE, TENANT, ask, connect, equal, fresh, main, scenario
-
-
-def cache():
-    name = fresh("c")
-    ask("create_cache", name=name)
-    return name
+from kit import NAMESPACE, TENANT, cache, connect, equal, main, scenario
 
 
 @scenario("cache.put_get")

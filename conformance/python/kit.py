@@ -23,6 +23,9 @@ NODE = json.loads(sys.stdin.readline())
 TENANT = NODE["tenant"]
 NAMESPACE = NODE["namespace"]
 
+# Whether streams and caches are on the log.
+DURABLE = NODE["durable"]
+
 # No call of the client may take longer: it gives up on an answer after 30 s.
 LIMIT = 45.0
 
@@ -56,6 +59,13 @@ def scenario(name):
 def fresh(kind="s"):
     """A name no other scenario uses."""
     return f"{kind}-{uuid.uuid4().hex[:12]}"
+
+
+def cache():
+    """A cache of its own for a scenario."""
+    name = fresh("c")
+    ask("create_cache", name=name)
+    return name
 
 
 def connect(token=None, **kwargs):
@@ -96,6 +106,30 @@ def quiet(subscription, seconds=0.3):
     assert event is None, f"unexpected event {event.payload[:40]!r} at {event.offset}"
 
 
+def changes(watch, count, timeout=20.0):
+    """The next count changes of a watch, each as (key, value, offset)."""
+    got = []
+    deadline = time.monotonic() + timeout
+    while len(got) < count:
+        left = deadline - time.monotonic()
+        assert left > 0, f"{len(got)} of {count} changes within {timeout} s: {got[-3:]!r}"
+        item = watch.recv(timeout=left)
+        if item is not None:
+            assert isinstance(item, felix.CacheChange), f"{type(item).__name__} instead of a change"
+            got.append((item.key, item.value, item.offset))
+    return got
+
+
+def until(call, seconds=30.0):
+    """Repeats call until it no longer raises a connection error."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except felix.ConnectionError:
+            assert time.monotonic() < deadline, f"still refused after {seconds} s"
+
+
 def expect(kind, call, code=None, retry=None):
     """Runs call, which must raise that very class."""
     try:
@@ -106,6 +140,32 @@ def expect(kind, call, code=None, retry=None):
         assert retry is None or error.retry == retry, f"class {error.retry!r} instead of {retry!r}: {error}"
         return error
     raise AssertionError(f"{kind.__name__} expected, got {result!r}")
+
+
+def refused(calls):
+    """Runs calls that the broker does not serve and so does not advertise.
+
+    The client refuses them itself, in words that say what lacks.
+    """
+    texts = []
+    for call in calls:
+        try:
+            result = call()
+        except felix.FelixError as error:
+            equal(error.code, None, "code of a local refusal")
+            assert "this broker does not" in str(error), f"unclear refusal: {error}"
+            texts.append(str(error))
+        else:
+            raise AssertionError(f"answered {result!r}")
+    return "; ".join(sorted(set(texts)))
+
+
+def still_works(client):
+    """Checks that refusals cost the client nothing it needs."""
+    name = cache()
+    client.cache_put(TENANT, NAMESPACE, name, "k", b"v")
+    equal(client.cache_get(TENANT, NAMESPACE, name, "k"), b"v")
+    client.publish(TENANT, NAMESPACE, fresh(), b"x")
 
 
 def equal(got, want, what="value"):

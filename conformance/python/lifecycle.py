@@ -9,7 +9,7 @@ from kit import (
     NAMESPACE,
     NODE,
     TENANT,
-    ask,
+    cache,
     connect,
     connect_async,
     equal,
@@ -20,12 +20,6 @@ from kit import (
     scenario,
     take,
 )
-
-
-def cache():
-    name = fresh("c")
-    ask("create_cache", name=name)
-    return name
 
 
 @scenario("client.quick_start")

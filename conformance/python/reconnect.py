@@ -1,20 +1,10 @@
-"""Loss of the broker: nothing hangs, nothing ends as if it were complete."""
+"""Loss of a broker in memory: nothing hangs, nothing ends as if it were complete."""
 
 import time
 
 import felix
 
-from kit import NAMESPACE, TENANT, ask, connect, equal, fresh, main, scenario, take
-
-
-def until(call, seconds=30.0):
-    """Repeats call until it no longer raises a connection error."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            return call()
-        except felix.ConnectionError:
-            assert time.monotonic() < deadline, f"still refused after {seconds} s"
+from kit import NAMESPACE, TENANT, ask, connect, equal, fresh, main, scenario, take, until
 
 
 def outcome(subscription, marker, seconds=30.0):

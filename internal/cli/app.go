@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -31,6 +33,8 @@ type App struct {
 	Environ func() []string
 	// Dir is the working directory, from which relative paths are taken.
 	Dir string
+	// Self is the path of this program, for commands that run it again.
+	Self string
 
 	// StdinTTY, StdoutTTY and StderrTTY say which of the three a person sits
 	// at. Only then are bytes escaped, bars drawn and colours used.
@@ -61,6 +65,11 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "felix: find the working directory:", err)
 		return ExitOther
 	}
+	self, err := thisProgram(os.Args[0])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "felix: find this program:", err)
+		return ExitOther
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	force := make(chan struct{})
@@ -79,7 +88,7 @@ func Main() int {
 	}()
 	app := &App{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Environ: os.Environ, Dir: dir,
+		Getenv: os.Getenv, Environ: os.Environ, Dir: dir, Self: self,
 		StdinTTY:  term.IsTerminal(os.Stdin.Fd()),
 		StdoutTTY: term.IsTerminal(os.Stdout.Fd()),
 		StderrTTY: term.IsTerminal(os.Stderr.Fd()),
@@ -87,6 +96,15 @@ func Main() int {
 		Force:     force,
 	}
 	return app.Run(ctx, os.Args[1:])
+}
+
+// thisProgram is the path of a program that was started under a name.
+func thisProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return os.Executable()
+	}
+	return filepath.Abs(path)
 }
 
 // terminalSize asks whichever of the standard streams is a terminal.
@@ -119,7 +137,7 @@ func (a *App) width() int {
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.flags = globalFlags{}
 	root := a.Root()
-	root.SetArgs(append([]string{}, args...)) // never nil, which would mean os.Args
+	root.SetArgs(append([]string{}, negativeDelta(args)...)) // never nil, which would mean os.Args
 	_, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK

@@ -13,6 +13,7 @@ import (
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node"
 	"github.com/felixlog/felix/internal/telemetry"
+	"github.com/felixlog/felix/storage/fs"
 )
 
 // A settingValue is a broker setting as a flag: the text is kept as given,
@@ -37,7 +38,7 @@ func (v *settingValue) Type() string {
 }
 
 func (a *App) brokerCommand() *cobra.Command {
-	var file string
+	var file, data string
 	var printConfig bool
 	cmd := &cobra.Command{
 		Use:     "broker",
@@ -46,6 +47,9 @@ func (a *App) brokerCommand() *cobra.Command {
 		Long: `Run a broker until it is told to end. Each setting is taken from the first of
 flag, environment, YAML file and default; the flags below are the settings, and
 docs/configuration.md is their reference.
+
+--data names the directory of the logs; without one, streams and caches are in
+memory and gone when the broker ends.
 
 --catalog names a YAML file of the tenants with their keys, and of their
 namespaces, streams and caches. It is watched: a change takes effect while the
@@ -56,13 +60,13 @@ When it accepts clients it prints one line on standard output (one object with
 stops accepting, answers what is under way, and exits. A second signal ends it
 at once.`,
 		Example: `  # a broker with the streams of a catalog
-  felix broker --catalog catalog.yml --tls-cert cert.pem --tls-key key.pem
+  felix broker --data /var/lib/felix --catalog catalog.yml --tls-cert cert.pem --tls-key key.pem
 
   # what would it run with?
   felix broker --config broker.yml --publish-window 512 --print-config`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, warnings, err := a.brokerConfig(cmd, file)
+			cfg, warnings, err := a.brokerConfig(cmd, file, data)
 			if err != nil {
 				return err
 			}
@@ -76,6 +80,7 @@ at once.`,
 	flags.SortFlags = false
 	// A broker reads no contexts, so its --config is the file of its settings.
 	flags.StringVar(&file, "config", "", "YAML `FILE` of settings (env FELIX_BROKER_CONFIG; default "+config.DefaultFile+" where it exists)")
+	flags.StringVar(&data, "data", "", "keep the logs in `DIR`: short for --durable-storage-dir")
 	flags.BoolVar(&printConfig, "print-config", false, "print the settings that would be used, as YAML, and exit")
 	for _, s := range config.Settings() {
 		flag := flags.VarPF(&settingValue{toggle: s.IsBool()}, s.Flag(), "", settingUsage(&s))
@@ -99,13 +104,22 @@ func settingUsage(s *config.Setting) string {
 	return withVariable(usage, s.Env)
 }
 
+// storageDir is the flag of the setting that --data is short for.
+const storageDir = "durable-storage-dir"
+
 // brokerConfig loads the settings from all their sources.
-func (a *App) brokerConfig(cmd *cobra.Command, file string) (*config.Config, []string, error) {
+func (a *App) brokerConfig(cmd *cobra.Command, file, data string) (*config.Config, []string, error) {
 	given := make(map[string]string)
 	for _, s := range config.Settings() {
 		if f := cmd.Flags().Lookup(s.Flag()); f.Changed {
 			given[s.Flag()] = f.Value.String()
 		}
+	}
+	if data != "" {
+		if other, twice := given[storageDir]; twice && other != data {
+			return nil, nil, usageError("--data and --%s name different directories", storageDir)
+		}
+		given[storageDir] = data
 	}
 	if file != "" {
 		file = a.abs(file)
@@ -150,8 +164,14 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 		logger.Warn(warning)
 	}
 	tuneProcess(cfg.Process)
+	if cfg.Storage.Dir != "" {
+		cfg.Storage.Dir = a.abs(cfg.Storage.Dir)
+	}
 	keys := auth.NewStaticKeys()
 	n, err := node.Start(ctx, node.Options{Config: cfg, Keys: keys, Logger: logger, Version: thisBuild().Version})
+	if locked, ok := errors.AsType[*fs.LockedError](err); ok {
+		return explainLocked(locked, "--data")
+	}
 	if err != nil {
 		return err
 	}

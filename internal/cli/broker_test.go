@@ -161,6 +161,16 @@ func TestSubIsInterrupted(t *testing.T) {
 	if code := <-done; code != ExitOK {
 		t.Errorf("exit %d: %s", code, &reader.errs)
 	}
+	// It says where to go on, in a form that --from takes.
+	_, at, told := strings.Cut(reader.errs.String(), "to go on: --from ")
+	if !told {
+		t.Fatalf("told: %s", &reader.errs)
+	}
+	publisher.runs(t, "pub", "orders", "again")
+	reader.Stdout = &reader.out
+	if got := reader.runs(t, "sub", "orders", "--from", strings.TrimSpace(at), "--count", "1"); got != "again\n" {
+		t.Errorf("going on brought %q", got)
+	}
 }
 
 // A file of any bytes comes back byte for byte, whatever the options of
@@ -270,12 +280,12 @@ func TestDemoFailsWhenACountIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := slices.Collect(examples.QuakeLines())[:100]
-	report, err := demo.New(records, 0).Run(t.Context(), func(ctx context.Context) (*client.Client, error) { return server.Dial(ctx) })
+	report, err := demo.New(records, 0).Run(t.Context(), unkillable{server})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.InOrder || report.StreamOK() || report.OK {
-		t.Errorf("report %+v: want a stream that is not in order", report)
+	if report.InOrder || report.StreamOK() || report.LogOK() || report.OK {
+		t.Errorf("report %+v: want a stream that is not in order, and a log with a record too many", report)
 	}
 	ta := newTestApp(t, nil)
 	err = ta.tellDemo(&ta.out, report)
@@ -283,6 +293,12 @@ func TestDemoFailsWhenACountIsWrong(t *testing.T) {
 		t.Errorf("error %v, said %s", err, &ta.out)
 	}
 }
+
+// unkillable is a broker in this process, which the demo cannot kill.
+type unkillable struct{ *dev.Server }
+
+func (unkillable) Kill() error                 { return nil }
+func (unkillable) Start(context.Context) error { return nil }
 
 // On a terminal the demo redraws one block, no wider or higher than the
 // terminal, and gives the cursor back.

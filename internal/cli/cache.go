@@ -13,13 +13,15 @@ func (a *App) cacheCommand() *cobra.Command {
 	return family(&cobra.Command{
 		Use:     "cache",
 		GroupID: groupData,
-		Short:   "Read and write the keys of a cache",
-		Long: `Read and write the keys of a cache: for each key its latest value, with an
-optional time to live.`,
+		Short:   "Read, write and watch the keys of a cache",
+		Long: `Read, write and watch the keys of a cache: for each key its latest value, with
+an optional time to live.`,
 		Example: `  felix cache put users u1 '{"name":"Ada"}' --ttl-ms 60000
   felix cache get users u1
+  felix cache watch users --retained
   felix cache del users u1`,
-	}, a.cacheGetCommand(), a.cachePutCommand(), a.cacheDeleteCommand())
+	}, a.cacheGetCommand(), a.cachePutCommand(), a.cacheDeleteCommand(),
+		a.cacheWatchCommand(), a.cacheListCommand(), a.cacheInfoCommand())
 }
 
 // cacheEntry is a key of a cache as --json prints it.

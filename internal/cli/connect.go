@@ -164,6 +164,9 @@ func explainClient(err error, told *errorReport) {
 		told.Hint = "--from earliest begins with the oldest record held"
 	case errors.Is(err, client.ErrUnsupported):
 		told.Exit = ExitRefused
+		told.Hint = "brokers serve this with storage only: felix dev without --memory, or felix broker with --durable-storage-dir"
+	case isType[*client.ProducerError](err), isType[*client.RefusedError](err):
+		told.Exit = ExitRefused
 	case told.Code != "":
 		told.Exit = ExitRefused
 		if errors.Is(err, client.ErrUnauthenticated) {

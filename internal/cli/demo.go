@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
-	"github.com/felixlog/felix/client"
 	"github.com/felixlog/felix/examples"
-	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/demo"
 	"github.com/felixlog/felix/internal/dev"
 )
@@ -37,10 +38,12 @@ func (a *App) demoCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Start a private broker on free ports, play a week of real earthquakes through
 one log, and read it in two ways at once: as a stream, which must show all
 %[1]s in order, and as a cache of the latest quake of each network, which
-must be right at the end. Then print what each reading saw and how fast, and
-exit: with 0 only if every count is right.
+must be right at the end. In the middle of the feed the broker is killed, as
+kill -9 does, and started again on what it left on disk; nobody may notice
+more than a pause. Then read the log once more from its beginning, print what
+each reading saw and how fast, and exit: with 0 only if every count is right.
 
-It needs no set-up, changes none of your files, and ends by itself within %[2]s.
+It needs no set-up, leaves no files behind, and ends by itself within %[2]s.
 
 On a terminal it is paced so that you can watch; --fast goes as fast as it
 can, which it also does when its output is not a terminal.`, count(examples.QuakeCount), demoTime),
@@ -72,21 +75,26 @@ can, which it also does when its output is not a terminal.`, count(examples.Quak
 func (a *App) runDemo(ctx context.Context, speed float64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoTime, fmt.Errorf("the demo did not end within %s", demoTime))
 	defer cancel()
-	server, err := dev.Start(ctx, dev.Options{Flags: lossless(), Version: thisBuild().Version})
+	dir, err := os.MkdirTemp("", "felix-demo-*")
 	if err != nil {
-		return fmt.Errorf("start a private broker: %w", err)
+		return fmt.Errorf("make a directory for the private broker: %w", err)
 	}
-	defer server.Shutdown(context.WithoutCancel(ctx))
+	defer os.RemoveAll(dir)
+	broker, err := dev.Spawn(ctx, a.privateFelix, dir)
+	if err != nil {
+		return fmt.Errorf("private broker: %w", err)
+	}
+	defer broker.Stop()
 	out := a.styled()
 	if !a.flags.json {
-		fmt.Fprintf(out, "Felix demo: %s earthquakes through one log, on a private broker at %s\n\n", count(examples.QuakeCount), server.Addr())
+		fmt.Fprintf(out, "Felix demo: %s earthquakes through one log, on a private broker at %s\n\n", count(examples.QuakeCount), broker.Addr())
 	}
 	show := demo.New(slices.Collect(examples.QuakeLines()), speed)
 	stop := func() {}
 	if out.Profile != colorprofile.NoTTY && !a.flags.json {
 		stop = a.showDemo(out, show)
 	}
-	report, err := show.Run(ctx, func(ctx context.Context) (*client.Client, error) { return server.Dial(ctx) })
+	report, err := show.Run(ctx, broker)
 	stop()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -97,10 +105,12 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 	return a.tellDemo(out, report)
 }
 
-// lossless are broker settings that hold the publisher back for a slow reader
-// instead of dropping what it cannot take.
-func lossless() map[string]string {
-	return map[string]string{"subscriber-queue-policy": string(config.Block)}
+// privateFelix is the command that runs this program with other arguments and
+// without the user's settings.
+func (a *App) privateFelix(args ...string) *exec.Cmd {
+	cmd := exec.Command(a.Self, args...)
+	cmd.Env = slices.DeleteFunc(slices.Clone(a.Environ()), func(entry string) bool { return strings.HasPrefix(entry, "FELIX_") })
+	return cmd
 }
 
 // styled is Stdout for text with colours: they stay where a person sees them
@@ -148,6 +158,10 @@ func demoRows(r *demo.Report) [][]string {
 		{
 			"cache", fmt.Sprintf("%d of %d networks, %s", r.CacheNetworks, r.CacheExpected, latest),
 			fmt.Sprintf("put %s, get %s median", us(r.CachePutMedianUS), us(r.CacheGetMedianUS)), verdict(r.CacheOK()),
+		},
+		{
+			"log", fmt.Sprintf("killed after %s records, %s of %s read again", count(uint64(r.KilledAfter)), count(uint64(r.Replayed)), count(uint64(r.Total()))),
+			us(1e3*r.RecoveryMS) + " until it went on", verdict(r.LogOK()),
 		},
 	}
 }

@@ -93,6 +93,12 @@ func demoLines(s demo.Snapshot, width, most int) []string {
 		"stream   " + meter(s.Received, s.Total, barWidth) + fmt.Sprintf(" %6s %s", count(uint64(s.Received)), order),
 		"cache    " + meter(s.Cached, s.Total, barWidth) + fmt.Sprintf(" %6s writes", count(uint64(s.Cached))),
 	}
+	switch {
+	case s.Kill.Done():
+		lines = append(lines, faint(fmt.Sprintf("broker   killed after %s records, went on after %s", count(uint64(s.Kill.After)), elapsed(s.Kill.Recovery()))))
+	case !s.Kill.At.IsZero():
+		lines = append(lines, lipgloss.NewStyle().Foreground(lipgloss.Red).Render(fmt.Sprintf("broker   killed after %s records", count(uint64(s.Kill.After)))))
+	}
 	if s.Received > 0 {
 		lines = append(lines, "", quakeLine("now", s.Last))
 	}

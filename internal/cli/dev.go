@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/felixlog/felix/internal/cli/contexts"
+	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/dev"
+	"github.com/felixlog/felix/storage/fs"
 )
 
 // devContext is the context that "felix dev" writes.
@@ -43,17 +45,18 @@ It writes the context dev and selects it, so that "felix pub" and "felix sub"
 work in the next terminal with no flags, and prints lines to copy for other
 clients.
 
-Authority and token are kept in --data, so that they stay the same across
-restarts (default felix/dev under $XDG_STATE_HOME, else ~/.local/state); with
---memory they end with the broker, and so does the context.
+Authority, token, messages and cache entries are kept in --data and found
+again after a restart (default felix/dev under $XDG_STATE_HOME, else
+~/.local/state). A publish and a cache write are acknowledged once they are on
+disk. To begin anew, end it and remove the directory.
 
-Messages and cache entries live in memory only: they are gone when the broker
-ends. A stream keeps a bounded run of recent messages for late readers.
+With --memory nothing is kept: it all ends with the broker, and so does the
+context. A stream then has a bounded run of recent messages for late readers.
 
 Broker settings can be given by environment variables, as for "felix broker".
 With --json the first line on standard output is one object with "addr",
-"ca_file", "token_file", "tenant", "namespace", "admin_url" and "pid", printed
-when the broker is ready.`,
+"ca_file", "token_file", "tenant", "namespace", "admin_url", "data_dir" and
+"pid", printed when the broker is ready.`,
 		Example: `  felix dev
 
   # beside another one, on free ports, keeping nothing
@@ -70,7 +73,7 @@ when the broker is ready.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "keep authority and token in `DIR` (default felix/dev under the user's state directory)")
+	flags.StringVar(&f.data, "data", "", "keep authority, token and data in `DIR` (default felix/dev under the user's state directory)")
 	flags.BoolVar(&f.memory, "memory", false, "keep nothing")
 	flags.Uint16Var(&f.port, "port", dev.DefaultPort, "`PORT` for clients (UDP), 0 for a free one")
 	flags.Uint16Var(&f.http, "http", dev.DefaultHTTPPort, "`PORT` for /live, /ready and /metrics (TCP), 0 for a free one")
@@ -87,6 +90,10 @@ type devReady struct {
 	Tenant    string `json:"tenant"`
 	Namespace string `json:"namespace"`
 	AdminURL  string `json:"admin_url"`
+	// DataDir is where the data is and Fsync when a write is there; both are
+	// empty in memory.
+	DataDir string `json:"data_dir,omitempty"`
+	Fsync   string `json:"fsync,omitempty"`
 	// Context is the context that was selected, empty with --no-context.
 	Context string `json:"context,omitempty"`
 	PID     int    `json:"pid"`
@@ -98,8 +105,12 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 		return err
 	}
 	defer cleanUp()
+	data := ""
+	if !f.memory {
+		data = dev.DataDir(dir)
+	}
 	server, err := dev.Start(ctx, dev.Options{
-		Dir: dir, Port: int(f.port), HTTPPort: int(f.http),
+		Dir: dir, Data: data, Port: int(f.port), HTTPPort: int(f.http),
 		Environ: a.Environ(), Log: a.Stderr, Version: thisBuild().Version,
 	})
 	if err != nil {
@@ -109,6 +120,7 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 	ready := devReady{
 		Status: "ready", Addr: server.Addr(), CAFile: server.CAFile(), TokenFile: server.TokenFile(),
 		Tenant: dev.Tenant, Namespace: dev.Namespace, AdminURL: server.AdminURL(), PID: os.Getpid(),
+		DataDir: server.DataDir(), Fsync: string(server.Fsync()),
 	}
 	restore := func() {}
 	if !f.noContext {
@@ -120,7 +132,7 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 	if a.flags.json {
 		err = printJSON(a.Stdout, ready)
 	} else if !a.flags.quiet {
-		err = printDev(a.styled(), &ready, f.memory)
+		err = printDev(a.styled(), &ready)
 	}
 	if err != nil {
 		return errors.Join(err, server.Shutdown(context.WithoutCancel(ctx)))
@@ -128,8 +140,8 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 	return a.serve(ctx, server)
 }
 
-// devDir is the directory of the authority and the token; cleanUp removes it
-// where it is to end with the broker.
+// devDir is the directory of all that is kept; cleanUp removes it where it is
+// to end with the broker.
 func (a *App) devDir(f *devFlags) (dir string, cleanUp func(), err error) {
 	switch {
 	case f.memory:
@@ -210,9 +222,12 @@ func (a *App) selectDev(ready *devReady, passing bool) (restore func(), err erro
 // explainDev says what to do about a failed start.
 func (a *App) explainDev(err error) error {
 	taken, ok := errors.AsType[*dev.PortTakenError](err)
+	var locked *fs.LockedError
 	switch {
 	case errors.Is(err, dev.ErrSettings):
 		return &Error{Exit: ExitUsage, Err: err}
+	case errors.As(err, &locked):
+		return explainLocked(locked, "--data")
 	case !ok:
 		return err
 	}
@@ -230,19 +245,28 @@ func (a *App) explainDev(err error) error {
 	return out.hinting("stop it (kill %d), or let this one choose a free port: felix dev %s 0", taken.Holder.PID, flag)
 }
 
+// explainLocked says what to do about data that another broker has open.
+func explainLocked(locked *fs.LockedError, flag string) error {
+	out := &Error{Exit: ExitOther, Err: fmt.Errorf("the data is in use: %w", locked)}
+	if locked.PID == 0 {
+		return out.hinting("stop the broker that has it, or give this one another directory with %s", flag)
+	}
+	return out.hinting("stop the broker that has it (kill %d), or give this one another directory with %s", locked.PID, flag)
+}
+
 // printDev tells a person what runs and how to use it.
-func printDev(out io.Writer, r *devReady, memory bool) error {
+func printDev(out io.Writer, r *devReady) error {
 	var b strings.Builder
 	heading := func(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }
-	kept := "authority and token are kept in " + filepath.Dir(r.TokenFile)
-	if memory {
-		kept = "nothing is kept, the authority and the token neither"
+	data := "in memory, gone when it ends; nothing is kept, the authority and the token neither"
+	if r.DataDir != "" {
+		data = r.DataDir + ", there again after a restart; " + fsyncWords(r.Fsync)
 	}
 	fmt.Fprintf(&b, "%s\n", heading("Felix is ready for development"))
 	fmt.Fprintf(&b, "  clients  %s (QUIC)\n", r.Addr)
 	fmt.Fprintf(&b, "  admin    %s/metrics, /ready, /live\n", r.AdminURL)
 	fmt.Fprintf(&b, "  tenant   %s, namespace %s; streams and caches appear on first use\n", r.Tenant, r.Namespace)
-	fmt.Fprintf(&b, "  data     in memory, gone when it ends; %s\n", kept)
+	fmt.Fprintf(&b, "  data     %s\n", data)
 	use := ""
 	if r.Context == "" {
 		use = fmt.Sprintf(" --brokers %s --tenant %s --token-file %s --ca-file %s", r.Addr, r.Tenant, shellQuote(r.TokenFile), shellQuote(r.CAFile))
@@ -263,6 +287,18 @@ func printDev(out io.Writer, r *devReady, memory bool) error {
 	fmt.Fprintf(&b, "\nCtrl-C ends it.\n")
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// fsyncWords says what a mode means to whoever publishes.
+func fsyncWords(mode string) string {
+	switch config.FsyncMode(mode) {
+	case config.FsyncOnCommit:
+		return "fsync on_commit: acknowledged means on disk"
+	case config.FsyncPeriodic:
+		return "fsync periodic: a power cut loses the last moments"
+	default:
+		return "fsync none: a power cut loses what the system had not written"
+	}
 }
 
 // shellQuote makes one word of text for a shell.

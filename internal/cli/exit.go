@@ -15,6 +15,8 @@ const (
 	ExitUnreachable = 3 // no broker could be reached
 	ExitRefused     = 4 // a broker refused
 	ExitNotFound    = 5 // what was asked for does not exist
+	ExitWouldRepair = 6 // opening a log would repair it
+	ExitWouldRefuse = 7 // a log is damaged, and would not be opened
 )
 
 // exitMeanings says each code in words, for the help and the reference.
@@ -26,6 +28,8 @@ func exitMeanings() []string {
 		ExitUnreachable: "nothing could be reached",
 		ExitRefused:     "refused by a broker",
 		ExitNotFound:    "what was asked for does not exist",
+		ExitWouldRepair: "opening a log would repair it",
+		ExitWouldRefuse: "a log is damaged, and would not be opened",
 	}
 }
 

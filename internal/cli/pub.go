@@ -26,11 +26,12 @@ const (
 )
 
 type pubFlags struct {
-	file  string
-	whole bool
-	key   string
-	count uint64
-	ack   string
+	file       string
+	whole      bool
+	key        string
+	count      uint64
+	ack        string
+	idempotent bool
 }
 
 func (a *App) pubCommand() *cobra.Command {
@@ -51,6 +52,11 @@ newline gains one on the way.)
 Bulk publishing keeps many batches under way at once, in the order of the
 lines. Lines that arrive slowly on standard input are sent as they come.
 
+With --idempotent each message is stored exactly once: when a connection or the
+broker is lost on the way, what was not acknowledged is sent again, for up to
+a minute, and the broker leaves out what it has already. Without it a message
+whose acknowledgement was lost is reported, and not sent again.
+
 At the end it says how many messages went out, and at which offsets. An
 acknowledgement carries an offset once the record is in a log; a stream held
 in memory has no log, so its acknowledgements carry none.`,
@@ -60,6 +66,9 @@ in memory has no log, so its acknowledgements carry none.`,
   # one message a line, from a file and from another program
   felix pub quakes --file quakes.ndjson
   tail -f access.log | felix pub access
+
+  # a file, each line once, whatever happens to the connection
+  felix pub quakes --file quakes.ndjson --idempotent
 
   # a whole file as one message, routed by key
   felix pub images --whole --file cat.png --key cat
@@ -75,7 +84,8 @@ in memory has no log, so its acknowledgements carry none.`,
 				return err
 			}
 			defer closeSource()
-			options, err := f.options(cmd.Flags().Changed("key"))
+			keyed := cmd.Flags().Changed("key")
+			options, err := f.options(keyed)
 			if err != nil {
 				return err
 			}
@@ -84,7 +94,13 @@ in memory has no log, so its acknowledgements carry none.`,
 				return err
 			}
 			defer c.Close()
-			return a.publish(cmd.Context(), c.Publisher(args[0], options...), source, args[0], f.ack == "message")
+			var publisher batchSender = c.Publisher(args[0], options...)
+			if f.idempotent {
+				if publisher, err = newIdempotentSender(cmd.Context(), c, args[0], []byte(f.key), keyed); err != nil {
+					return err
+				}
+			}
+			return a.publish(cmd.Context(), publisher, source, args[0], f.ack == "message")
 		},
 	}
 	flags := cmd.Flags()
@@ -93,6 +109,7 @@ in memory has no log, so its acknowledgements carry none.`,
 	flags.StringVarP(&f.key, "key", "k", "", "routing `KEY`: equal keys go to one shard and keep their order")
 	flags.Uint64Var(&f.count, "count", 1, "publish each message `N` times")
 	flags.StringVar(&f.ack, "ack", "message", "`MODE` of acknowledgement: message waits for the broker's answer; none does not, and an overloaded broker may drop what it got")
+	flags.BoolVar(&f.idempotent, "idempotent", false, "store each message exactly once: send again what may be lost, under its number")
 	mustComplete(cmd, "ack", "message", "none")
 	return cmd
 }
@@ -110,6 +127,9 @@ func (f *pubFlags) options(keyed bool) ([]client.PublishOption, error) {
 	}
 	if keyed {
 		options = append(options, client.WithKey([]byte(f.key)))
+	}
+	if f.idempotent && f.ack != "message" {
+		return nil, usageError("--idempotent needs acknowledgements: --ack %s contradicts it", f.ack)
 	}
 	if f.count == 0 {
 		return nil, usageError("--count 0: want at least 1")
@@ -232,7 +252,7 @@ const lastWords = 2 * time.Second
 
 // publish sends everything source yields, many batches under way at once, and
 // says how it went.
-func (a *App) publish(ctx context.Context, publisher *client.Publisher, source pubSource, stream string, acked bool) error {
+func (a *App) publish(ctx context.Context, publisher batchSender, source pubSource, stream string, acked bool) error {
 	tally := &pubTally{result: pubResult{Stream: stream}}
 	messages, inputBytes := source.size()
 	total, noun := messages, "message"
@@ -244,12 +264,11 @@ func (a *App) publish(ctx context.Context, publisher *client.Publisher, source p
 	started := time.Now()
 	send := func(batch pubBatch) error {
 		n := uint64(len(batch.payloads))
-		var err error
-		if acked {
-			err = publisher.SendFunc(ctx, func(ack client.Ack, err error) { tally.answer(n, ack, err) }, batch.payloads...)
-		} else {
-			_, err = publisher.Send(ctx, batch.payloads...)
-		}
+		err := publisher.SendFunc(ctx, func(ack client.Ack, err error) {
+			if acked {
+				tally.answer(n, ack, err)
+			}
+		}, batch.payloads...)
 		if err != nil {
 			return err
 		}

@@ -69,8 +69,8 @@ work in the next terminal with no further set-up.`,
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(),
-		a.pubCommand(), a.subCommand(), a.cacheCommand(),
-		a.brokerCommand(),
+		a.pubCommand(), a.subCommand(), a.cacheCommand(), a.counterCommand(),
+		a.brokerCommand(), a.inspectCommand(),
 		a.benchCommand(),
 		a.contextCommand(), a.completionsCommand(), a.manCommand(), a.versionCommand(),
 	)

@@ -30,6 +30,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"finish":  finish,
 		"field":   field,
 		"mode":    mode,
+		"shards":  shards,
 	}
 }
 

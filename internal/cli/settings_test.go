@@ -23,9 +23,13 @@ type testApp struct {
 func newTestApp(t *testing.T, environ map[string]string) *testApp {
 	t.Helper()
 	dir := t.TempDir()
+	self, err := thisProgram("felix") // TestMain has put it on the path
+	if err != nil {
+		t.Fatal(err)
+	}
 	ta := &testApp{}
 	ta.App = &App{
-		Stdin: strings.NewReader(""), Stdout: &ta.out, Stderr: &ta.errs, Dir: dir,
+		Stdin: strings.NewReader(""), Stdout: &ta.out, Stderr: &ta.errs, Dir: dir, Self: self,
 		Getenv: func(name string) string {
 			if name == "XDG_CONFIG_HOME" && environ[name] == "" {
 				return dir

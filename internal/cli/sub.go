@@ -17,6 +17,7 @@ type subFlags struct {
 	shard  uint32
 	count  uint64
 	format string
+	resume map[uint32]uint64 // from, where that names shards
 }
 
 func (a *App) subCommand() *cobra.Command {
@@ -36,9 +37,13 @@ All shards are read and merged unless --shard names one. Order holds within a
 shard. Records lost on the way, because this reader was too slow, are reported
 on standard error where offsets show the gap.
 
---from earliest begins with the oldest record held. A stream held in memory
-keeps a bounded run of recent records, and its offsets begin anew when the
-broker does.
+--from earliest begins with the oldest record held, --from OFFSET with that
+record in every shard read, and --from SHARD:OFFSET,... with a record in each
+shard, those not named with their oldest. Ctrl-C says where to go on, in that
+form. A stream in a log keeps its records and offsets over a restart of the
+broker, and a subscription carries on by itself. A stream held in memory keeps
+a bounded run of recent records, and its offsets begin anew when the broker
+does.
 
 The formats: raw is the message alone; offsets puts SHARD:OFFSET and a tab
 before it ("-" where there is no offset); json is one object a line, with
@@ -51,6 +56,7 @@ before it ("-" where there is no offset); json is one object a line, with
 
   # shards and offsets, or objects for another program
   felix sub orders --from 42 --shard 0 --format offsets
+  felix sub orders --from 0:43,1:18
   felix sub orders --json | jq .payload`,
 		Args:              positional(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -71,11 +77,15 @@ before it ("-" where there is no offset); json is one object a line, with
 			}
 			defer subscription.Close()
 			a.remark("subscribed to %s from %s", args[0], f.from)
-			return a.follow(cmd.Context(), subscription, &f)
+			err = a.follow(cmd.Context(), subscription, &f)
+			if at := subscription.Positions(); err == nil && cmd.Context().Err() != nil && len(at) > 0 {
+				a.remark("to go on: --from %s", formatPositions(at))
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.from, "from", "latest", "first message: latest, earliest or an `OFFSET`")
+	flags.StringVar(&f.from, "from", "latest", "first message: latest, earliest, an `OFFSET`, or SHARD:OFFSET,...")
 	flags.Uint32Var(&f.shard, "shard", 0, "read shard `N` only (default all, merged)")
 	flags.Uint64Var(&f.count, "count", 0, "end after `N` messages (default never)")
 	flags.StringVar(&f.format, "format", "raw", "`FORM` of the output: raw, offsets or json")
@@ -93,11 +103,18 @@ func (f *subFlags) options(a *App, cmd *cobra.Command) ([]client.SubscribeOption
 	case "earliest":
 		options = append(options, client.From(client.Earliest()))
 	default:
-		offset, err := strconv.ParseUint(f.from, 10, 64)
+		start, err := parsePositions(f.from)
 		if err != nil {
-			return nil, usageError("--from %q: want latest, earliest or an offset", f.from)
+			return nil, err
 		}
-		options = append(options, client.From(client.Offset(offset)))
+		if f.resume = start.shards; f.resume == nil {
+			options = append(options, client.From(client.Offset(start.offset)))
+		} else {
+			options = append(options, client.From(client.Earliest()), client.ResumeAt(f.resume))
+		}
+	}
+	if f.resume != nil && cmd.Flags().Changed("shard") {
+		return nil, usageError("--from %s names its shards: --shard contradicts it", f.from)
 	}
 	if cmd.Flags().Changed("shard") {
 		options = append(options, client.Shard(f.shard))

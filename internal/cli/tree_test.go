@@ -84,7 +84,7 @@ func TestExamplesParse(t *testing.T) {
 	walk(testRoot(t), func(documented *cobra.Command) {
 		for line := range strings.SplitSeq(documented.Example, "\n") {
 			for _, words := range felixCommands(line) {
-				cmd, rest, err := testRoot(t).Find(words)
+				cmd, rest, err := testRoot(t).Find(negativeDelta(words))
 				if err != nil {
 					t.Errorf("%s: example %q: %v", documented.CommandPath(), line, err)
 					continue

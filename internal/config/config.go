@@ -25,6 +25,7 @@ type Config struct {
 	Tenants   Tenants
 	Subscribe Subscribe
 	Cache     Cache
+	Storage   Storage
 	Shutdown  Shutdown
 	Process   Process
 }
@@ -134,11 +135,47 @@ const (
 	Block   QueuePolicy = "block"    // the publisher's completion waits for room
 )
 
-// Cache holds the bounds of caches without storage.
+// Cache holds the bounds of caches without storage, and of watches.
 type Cache struct {
-	MaxBytes   int
-	MaxEntries int
+	MaxBytes           int
+	MaxEntries         int
+	WatchQueueCapacity int // changes that may wait for one watch
 }
+
+// Storage holds where the logs lie, when they are durable and what they keep.
+// Byte counts and ages of 0 are none where the field says so.
+type Storage struct {
+	Dir                      string // empty: everything is in memory
+	Fsync                    FsyncMode
+	FsyncInterval            time.Duration // with FsyncPeriodic
+	SegmentBytes             int
+	RetentionBytes           int           // of a stream's shard; 0 keeps all
+	RetentionAge             time.Duration // of a stream's records; 0 keeps all
+	RetentionInterval        time.Duration
+	IndexSpacing             int // bytes between index entries
+	MaxRecordsPerRead        int
+	Preallocate              bool
+	VerifyAll                bool // check sealed files, too, when a log is opened
+	RepairChecksumTail       bool
+	RolloverThresholdPercent int // 100 prepares nothing in the background
+	MaxOvershootPercent      int
+	CompactionBytesPerSec    uint64 // 0 is unlimited
+	SoftFreeBytes            int    // writes are refused below; 0 never
+	MaxOpenSealed            int    // files
+	MaxFlushes               int    // at once
+	OpenParallel             int    // logs
+	RecordPublishers         bool   // keep the token's subject with durable batches
+}
+
+// FsyncMode says when a write reaches the disk (storage 8).
+type FsyncMode string
+
+// The modes.
+const (
+	FsyncOnCommit FsyncMode = "on_commit" // before it is acknowledged
+	FsyncPeriodic FsyncMode = "periodic"  // within an interval
+	FsyncNone     FsyncMode = "none"      // when the operating system likes
+)
 
 // Shutdown holds the deadlines of a clean stop.
 type Shutdown struct {

@@ -67,7 +67,12 @@ func TestDefaults(t *testing.T) {
 			QueueCapacityMax: 4096, QueueMaxBytes: 256 << 20, QueuePolicy: DropNew, MaxBytesPerWrite: 64 << 10,
 			MaxPerIdentity: 4096, MaxPerConnectionTotal: 16384,
 		},
-		Cache:    Cache{MaxBytes: 256 << 20, MaxEntries: 1 << 20},
+		Cache: Cache{MaxBytes: 256 << 20, MaxEntries: 1 << 20, WatchQueueCapacity: 1024},
+		Storage: Storage{
+			Fsync: FsyncOnCommit, FsyncInterval: 250 * time.Millisecond, SegmentBytes: 256 << 20, RetentionInterval: time.Minute,
+			IndexSpacing: 4096, MaxRecordsPerRead: 10000, RolloverThresholdPercent: 100, MaxOvershootPercent: 100,
+			CompactionBytesPerSec: 64 << 20, SoftFreeBytes: 64 << 20, MaxOpenSealed: 256, MaxFlushes: 16, OpenParallel: 4,
+		},
 		Shutdown: Shutdown{Drain: 25 * time.Second},
 		Process:  Process{Log: "info", LogFormat: LogText, GCPercent: 400},
 	}
@@ -277,10 +282,42 @@ func TestInertSettingsWarnOnceEach(t *testing.T) {
 		"f.yml:1: subscriber_writer_lanes has no effect: " + whyLanes,
 		"f.yml:2: core_shards has no effect: " + whyScheduler,
 		"FELIX_MTU_UPPER_BOUND has no effect: " + whyQUIC,
-		"FELIX_NODE_ID has no effect: " + whyMemory,
+		"FELIX_NODE_ID has no effect: " + whySingle,
 	}
 	if !slices.Equal(warnings, want) {
 		t.Errorf("warnings are %q, want %q", warnings, want)
+	}
+}
+
+func TestStorageSettings(t *testing.T) {
+	cfg, warnings := load(t, Sources{Environ: []string{"FELIX_DURABLE_STORAGE_DIR=/data"}})
+	s := cfg.Storage
+	if s.Dir != "/data" || s.Fsync != FsyncOnCommit || s.Preallocate || s.RetentionBytes != 0 || s.RetentionAge != 0 || s.SegmentBytes != 256<<20 || len(warnings) > 0 {
+		t.Errorf("loaded %+v, warnings %q", s, warnings)
+	}
+	for _, tt := range []struct {
+		name    string
+		environ []string
+		want    []string
+	}{
+		{"an interval does not choose the mode", []string{"FELIX_DURABLE_STORAGE_DIR=/data", "FELIX_DURABLE_FSYNC_INTERVAL_MS=10"},
+			[]string{"durable_fsync_interval_ms (FELIX_DURABLE_FSYNC_INTERVAL_MS) has no effect: durable_fsync_mode is on_commit; ask for periodic by its name"}},
+		{"a weaker mode says what it can lose", []string{"FELIX_DURABLE_STORAGE_DIR=/data", "FELIX_DURABLE_FSYNC_MODE=periodic", "FELIX_DURABLE_FSYNC_INTERVAL_MS=10"},
+			[]string{"durable_fsync_mode is periodic (FELIX_DURABLE_FSYNC_MODE): a power cut can lose writes that were acknowledged"}},
+		{"without a directory", []string{"FELIX_DURABLE_RETENTION_SECONDS=3600", "FELIX_DURABLE_PREALLOCATE=no"},
+			[]string{"durable_retention_seconds (FELIX_DURABLE_RETENTION_SECONDS) has no effect without durable_storage_dir: everything is in memory"}},
+	} {
+		if _, warnings := load(t, Sources{Environ: tt.environ}); !slices.Equal(warnings, tt.want) {
+			t.Errorf("%s: warnings %q, want %q", tt.name, warnings, tt.want)
+		}
+	}
+	for _, entry := range []string{
+		"FELIX_DURABLE_FSYNC_MODE=always", "FELIX_DURABLE_FSYNC_INTERVAL_MS=0", "FELIX_DURABLE_RETENTION_BYTES=0", "FELIX_DURABLE_RETENTION_SECONDS=0",
+		"FELIX_DURABLE_RETENTION_INTERVAL_SECONDS=0", "FELIX_DURABLE_INDEX_SPACING_BYTES=0", "FELIX_DURABLE_MAX_RECORDS_PER_READ=0", "FELIX_DURABLE_SEGMENT_BYTES=59",
+	} {
+		if _, _, err := Load(Sources{FileSystem: files{}, Environ: []string{entry}}); err == nil {
+			t.Errorf("%s is accepted", entry)
+		}
 	}
 }
 

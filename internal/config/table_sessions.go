@@ -26,7 +26,7 @@ func (c *Catalog) settings() []Setting {
 		{Key: "catalog", Env: "FELIX_CATALOG", value: textValue{&c.File, "a path, or nothing"},
 			Help: "YAML file of tenants with their keys, namespaces, streams and caches; changes are picked up while running."},
 		{Key: "auto_create", Env: "FELIX_AUTO_CREATE", Default: "false", value: boolValue{&c.AutoCreate},
-			Help: "Create in-memory streams and caches of known namespaces on first use. For development."},
+			Help: "Create streams and caches of known namespaces on first use: durable ones with durable_storage_dir, else in memory. For development."},
 		{Key: "auto_create_limit", Env: "FELIX_AUTO_CREATE_LIMIT", Default: "1024", value: countValue{&c.AutoCreateLimit, 1, 1 << 20},
 			Help: "Streams and caches that may be created on first use, all tenants together."},
 	}
@@ -38,6 +38,8 @@ func (c *Cache) settings() []Setting {
 			Help: "Bytes of keys and values in all caches without storage. Beyond it expired entries go first, then long unused ones."},
 		{Key: "cache_max_entries", Env: "FELIX_CACHE_MAX_ENTRIES", Default: "1048576", value: countValue{&c.MaxEntries, 1, 1 << 40},
 			Help: "Entries in all caches without storage, bounded like cache_max_bytes."},
+		{Key: "cache_watch_queue_capacity", Env: "FELIX_CACHE_WATCH_QUEUE_CAPACITY", Default: "1024", value: countValue{&c.WatchQueueCapacity, 1, 1 << 20},
+			Help: "Changes that may wait for one cache watch. A watch that falls behind further is told where to go on and ended."},
 	}
 }
 

@@ -85,8 +85,12 @@ func TestTableIsConsistent(t *testing.T) {
 		if (s.Derived == "") != (s.derive == nil) || s.Derived != "" && s.Default != "" {
 			t.Errorf("%s: default %q, derived %q", s.Key, s.Default, s.Derived)
 		}
-		if _, isText := s.value.(textValue); s.Default == "" && s.Derived == "" && !isText && s.Key != "tenant_publish_quotas" {
-			t.Errorf("%s has no default", s.Key)
+		switch s.value.(type) {
+		case textValue, optionalSize, optionalSeconds, quotasValue:
+		default:
+			if s.Default == "" && s.Derived == "" {
+				t.Errorf("%s has no default", s.Key)
+			}
 		}
 	}
 	for _, old := range inertSettings {
@@ -158,6 +162,11 @@ func TestNamesOfTheOriginal(t *testing.T) {
 		"FELIX_TLS_REQUIRE_ALPN", "FELIX_TLS_CERT_EXPORT", "FELIX_UDP_SEND_BUFFER", "FELIX_UDP_RECV_BUFFER", "FELIX_KEEPALIVE_MS",
 		"FELIX_MAX_IDLE_TIMEOUT_MS", "FELIX_LOG", "FELIX_WORKER_THREADS", "FELIX_AUTH_ENFORCE_EXPIRY", "FELIX_CACHE_MAX_BYTES",
 		"FELIX_CACHE_MAX_ENTRIES", "FELIX_LOG_FORMAT", "FELIX_CATALOG",
+		"FELIX_DURABLE_STORAGE_DIR", "FELIX_DURABLE_FSYNC_MODE", "FELIX_DURABLE_FSYNC_INTERVAL_MS", "FELIX_DURABLE_SEGMENT_BYTES",
+		"FELIX_DURABLE_RETENTION_BYTES", "FELIX_DURABLE_RETENTION_SECONDS", "FELIX_DURABLE_RETENTION_INTERVAL_SECONDS",
+		"FELIX_DURABLE_INDEX_SPACING_BYTES", "FELIX_DURABLE_MAX_RECORDS_PER_READ", "FELIX_DURABLE_PREALLOCATE",
+		"FELIX_DURABLE_VERIFY_ALL_ON_OPEN", "FELIX_DURABLE_REPAIR_CHECKSUM_TAIL", "FELIX_DURABLE_ROLLOVER_THRESHOLD_PERCENT",
+		"FELIX_DURABLE_MAX_OVERSHOOT_PERCENT", "FELIX_STORAGE_COMPACTION_BYTES_PER_SEC", "FELIX_STORAGE_IO_URING",
 	} {
 		if _, known := have[env]; !known {
 			t.Errorf("%s is not known", env)
@@ -174,6 +183,8 @@ func TestPrintedConfigurationLoadsAgain(t *testing.T) {
 		"event_batch_max_delay_us": {"0", "1ms"}, "tenant_publish_quotas": {"a:1:2,b:c:3:4"}, "gogc": {"off", "50"},
 		"gomemlimit": {"2GiB"}, "log": {"info,session=debug"}, "log_format": {"json"}, "pub_conn_inflight_bytes": {"1MiB", "16MiB"},
 		"keepalive_ms": {"0", "1s"}, "max_idle_timeout_ms": {"100", "30s"}, "worker_threads": {"3"}, "udp_gro": {"no"},
+		"durable_storage_dir": {"/data"}, "durable_fsync_mode": {"none", "periodic"}, "durable_retention_bytes": {"1GiB", "1"},
+		"durable_retention_seconds": {"60", "24h"}, "storage_compaction_bytes_per_sec": {"0", "1MiB"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		flags := make(map[string]string)

@@ -193,11 +193,14 @@ func (v durationValue) parse(text string) (time.Duration, error) {
 func (v durationValue) text() string  { return strconv.FormatInt(int64(*v.p/v.unit), 10) }
 func (v durationValue) number() int64 { return int64(*v.p / v.unit) }
 func (v durationValue) allowed() string {
-	name := "milliseconds"
-	if v.unit == time.Microsecond {
+	name, example := "milliseconds", 250*v.unit
+	switch v.unit {
+	case time.Microsecond:
 		name = "microseconds"
+	case time.Second:
+		name, example = "seconds", 90*v.unit
 	}
-	phrase := fmt.Sprintf("%s from %d to %d, plain or as in %s", name, v.min/v.unit, v.max/v.unit, 250*v.unit)
+	phrase := fmt.Sprintf("%s from %d to %d, plain or as in %s", name, v.min/v.unit, v.max/v.unit, example)
 	if v.off {
 		phrase += "; 0 turns it off"
 	}

@@ -1,6 +1,7 @@
-// Package demo plays a week of earthquakes through one log and checks what
-// each way of reading it saw: a stream, which must show every record in
-// order, and a cache, which must hold the latest of every network.
+// Package demo plays a week of earthquakes through one log, kills the broker in
+// the middle of it, and checks what each way of reading the log saw: a stream,
+// which must show every record in order, a cache, which must hold the latest of
+// every network, and the log itself, read again from its beginning.
 package demo
 
 import (
@@ -25,13 +26,30 @@ const (
 
 // patience is how long a reader may see nothing new, once everything was
 // published, before the rest counts as missing.
-const patience = 3 * time.Second
+const patience = 8 * time.Second
 
 // getRounds is how often the cache is read back, to tell how fast it answers.
 const getRounds = 50
 
-// A Dialer opens one client of the demo's broker.
-type Dialer func(ctx context.Context) (*client.Client, error)
+// keepAlive and idle let a client that only listens notice the kill soon: it
+// hears nothing from a broker that is gone.
+const (
+	keepAlive = 250 * time.Millisecond
+	idle      = 1500 * time.Millisecond
+)
+
+// putAgain is how long the cache's writer waits before it tries again.
+const putAgain = 10 * time.Millisecond
+
+// A Broker is what the demo runs against.
+type Broker interface {
+	// Dial opens a client.
+	Dial(ctx context.Context, options ...client.Option) (*client.Client, error)
+	// Kill ends the broker as kill -9 does.
+	Kill() error
+	// Start starts it again, on what it left behind, at the same address.
+	Start(ctx context.Context) error
+}
 
 // A Quake is what the demo shows of one record.
 type Quake struct {
@@ -52,6 +70,7 @@ type Demo struct {
 	cached    int
 	last      Quake
 	latest    map[string]Quake
+	kill      Kill
 	changed   chan struct{} // closed and replaced when something arrives
 	err       error
 }
@@ -75,6 +94,7 @@ type Snapshot struct {
 	Last      Quake // the last received
 	// Latest is the cache as its writer left it, by network.
 	Latest map[string]Quake
+	Kill   Kill
 }
 
 // Snapshot tells how far the demo is.
@@ -83,7 +103,7 @@ func (d *Demo) Snapshot() Snapshot {
 	defer d.mu.Unlock()
 	return Snapshot{
 		Total: len(d.records), Published: d.published, Received: d.received, InOrder: d.inOrder,
-		Cached: d.cached, Last: d.last, Latest: maps.Clone(d.latest),
+		Cached: d.cached, Last: d.last, Latest: maps.Clone(d.latest), Kill: d.kill,
 	}
 }
 
@@ -99,13 +119,13 @@ func (d *Demo) update(change func()) {
 // Run plays the demo to its end and reports what the readings saw. An error
 // is a failure to play it; a wrong count is not an error but shows in
 // [Report.OK].
-func (d *Demo) Run(ctx context.Context, dial Dialer) (*Report, error) {
+func (d *Demo) Run(ctx context.Context, broker Broker) (*Report, error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	clients := make([]*client.Client, 3)
 	for i := range clients {
-		c, err := dial(ctx)
+		c, err := broker.Dial(ctx, client.WithKeepAlive(keepAlive, idle))
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +156,7 @@ func (d *Demo) Run(ctx context.Context, dial Dialer) (*Report, error) {
 	}
 	start("stream reading", func() error { return d.readStream(ctx, subscriptions[0], timing) })
 	start("cache reading", func() error { return d.fillCache(ctx, subscriptions[1], cache, timing) })
+	start("kill", func() error { return d.killInTheMiddle(ctx, broker) })
 	if err := d.publish(ctx, clients[0], timing); err != nil {
 		return nil, errors.Join(err, d.failure())
 	}
@@ -146,12 +167,20 @@ func (d *Demo) Run(ctx context.Context, dial Dialer) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.report(held, gets, timing, time.Since(started)), nil
+	again, err := d.replay(ctx, clients[1])
+	if err != nil {
+		return nil, err
+	}
+	return d.report(held, again, gets, timing, time.Since(started)), nil
 }
 
-// publish sends every record, keyed by its network.
+// publish sends every record, keyed by its network, each to be stored exactly
+// once: a record whose answer the kill took away is sent again under its number.
 func (d *Demo) publish(ctx context.Context, c *client.Client, timing *timing) error {
-	publisher := c.Publisher(StreamName)
+	publisher, err := c.NewProducer(ctx, StreamName)
+	if err != nil {
+		return fmt.Errorf("begin to publish: %w", err)
+	}
 	started := time.Now()
 	for i, record := range d.records {
 		if d.speed > 0 {
@@ -166,13 +195,15 @@ func (d *Demo) publish(ctx context.Context, c *client.Client, timing *timing) er
 		}
 		d.update(func() { timing.sent[i] = time.Now() })
 		err = publisher.SendKeyedFunc(ctx, []byte(quake.Net), func(_ client.Ack, err error) {
+			now := time.Now()
 			d.update(func() {
 				if err != nil {
 					d.err = errors.Join(d.err, fmt.Errorf("publish record %d: %w", i, err))
 					return
 				}
 				d.published++
-				timing.lastAck = time.Now()
+				timing.lastAck = now
+				d.kill.answered(now)
 			})
 		}, record)
 		if err != nil {
@@ -249,7 +280,7 @@ func (d *Demo) fillCache(ctx context.Context, s *client.Subscription, cache *cli
 			return err
 		}
 		sent := time.Now()
-		if err := cache.Put(ctx, quake.Net, event.Payload); err != nil {
+		if err := put(ctx, cache, quake.Net, event.Payload); err != nil {
 			return err
 		}
 		took := time.Since(sent)
@@ -260,6 +291,20 @@ func (d *Demo) fillCache(ctx context.Context, s *client.Subscription, cache *cli
 		})
 	}
 	return nil
+}
+
+// put writes an entry, again where the kill left the outcome open: the same
+// value twice is the same entry.
+func put(ctx context.Context, cache *client.Cache, key string, value []byte) error {
+	for {
+		err := cache.Put(ctx, key, value)
+		if err == nil || ctx.Err() != nil || !client.IsRetryable(err) && !client.IsOutcomeUnknown(err) {
+			return err
+		}
+		if err := sleepUntil(ctx, time.Now().Add(putAgain)); err != nil {
+			return err
+		}
+	}
 }
 
 // settle waits until both readings have seen everything, or see nothing more.

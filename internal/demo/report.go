@@ -28,6 +28,16 @@ type Report struct {
 	CacheExpected int  `json:"cache_networks_expected"`
 	CacheWrites   int  `json:"cache_writes"`
 	CacheCorrect  bool `json:"cache_correct"`
+	// Killed says that the broker was killed as kill -9 does, KilledAfter how
+	// many records it had acknowledged by then, and RecoveryMS how long it took
+	// until it acknowledged the next one.
+	Killed      bool    `json:"killed"`
+	KilledAfter int     `json:"killed_after"`
+	RecoveryMS  float64 `json:"recovery_ms"`
+	// Replayed is how many records the log held when it was read again from its
+	// beginning, and ReplayCorrect whether each was the one published.
+	Replayed      int  `json:"replayed"`
+	ReplayCorrect bool `json:"replay_correct"`
 	// Paced says that the publisher was held to a speed, so that the rates
 	// are the show's and not the broker's.
 	Paced             bool    `json:"paced"`
@@ -43,13 +53,15 @@ type Report struct {
 }
 
 // report compares what was seen with what was published.
-func (d *Demo) report(held map[string][]byte, gets []time.Duration, timing *timing, took time.Duration) *Report {
+func (d *Demo) report(held map[string][]byte, again [][]byte, gets []time.Duration, timing *timing, took time.Duration) *Report {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	expected := d.expected()
 	r := &Report{
 		Published: d.published, Received: d.received, InOrder: d.inOrder && d.received == len(d.records),
 		CacheNetworks: len(held), CacheExpected: len(expected), CacheWrites: d.cached, CacheCorrect: len(held) == len(expected),
+		Killed: d.kill.Done(), KilledAfter: d.kill.After, RecoveryMS: float64(d.kill.Recovery().Microseconds()) / 1e3,
+		Replayed: len(again), ReplayCorrect: slices.EqualFunc(again, d.records, bytes.Equal),
 		Paced:            d.speed > 0,
 		PublishRate:      perSecond(d.published, timing.lastAck.Sub(timing.sent[0])),
 		ReceiveRate:      perSecond(d.received, timing.lastArrival.Sub(timing.sent[0])),
@@ -67,9 +79,12 @@ func (d *Demo) report(held map[string][]byte, gets []time.Duration, timing *timi
 		reading += get
 	}
 	r.CacheGetPerSecond = perSecond(len(gets), reading)
-	r.OK = r.StreamOK() && r.CacheOK()
+	r.OK = r.StreamOK() && r.CacheOK() && r.LogOK()
 	return r
 }
+
+// LogOK says that the broker was killed and that its log holds every record.
+func (r *Report) LogOK() bool { return r.Killed && r.Replayed == r.total && r.ReplayCorrect }
 
 // StreamOK says that every record was published and seen once, in order.
 func (r *Report) StreamOK() bool {

@@ -1,6 +1,7 @@
 // Package dev runs a broker for development: one process, no files to
 // prepare. It makes its own certificate authority and a token that does not
-// expire, and streams and caches appear when they are first used.
+// expire, and streams and caches appear when they are first used: on disk if
+// it is told where, else in memory.
 package dev
 
 import (
@@ -32,6 +33,9 @@ type Options struct {
 	// Dir keeps the certificate authority, the signing key and the token
 	// across starts. Empty: they live in memory and end with the server.
 	Dir string
+	// Data keeps what is published and cached, on the log. Empty: in memory,
+	// gone with the server.
+	Data string
 	// Port is for clients (UDP), HTTPPort for /live, /ready and /metrics
 	// (TCP). 0 takes a free one.
 	Port, HTTPPort int

@@ -97,10 +97,16 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 		"metrics-bind":   at(o.HTTPPort),
 		"auto-create":    "true",
 	}
-	for variable, byDefault := range map[string][2]string{
-		"FELIX_LOG":                 {"log", "warn"}, // a person is at the terminal
-		"FELIX_STREAM_RING_RECORDS": {"stream-ring-records", ringRecords},
-	} {
+	byDefaults := map[string][2]string{
+		"FELIX_LOG": {"log", "warn"}, // a person is at the terminal
+	}
+	if o.Data == "" {
+		// Late readers have nothing else to read from.
+		byDefaults["FELIX_STREAM_RING_RECORDS"] = [2]string{"stream-ring-records", ringRecords}
+	} else {
+		byDefaults["FELIX_DURABLE_STORAGE_DIR"] = [2]string{"durable-storage-dir", o.Data}
+	}
+	for variable, byDefault := range byDefaults {
 		isVariable := func(entry string) bool { return strings.HasPrefix(entry, variable+"=") }
 		if !slices.ContainsFunc(o.Environ, isVariable) {
 			flags[byDefault[0]] = byDefault[1]
@@ -108,7 +114,8 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	}
 	maps.Copy(flags, o.Flags)
 	environ := slices.DeleteFunc(slices.Clone(o.Environ), func(entry string) bool {
-		return strings.HasPrefix(entry, "FELIX_BROKER_CONFIG=") || strings.HasPrefix(entry, "FELIX_TLS_")
+		return strings.HasPrefix(entry, "FELIX_BROKER_CONFIG=") || strings.HasPrefix(entry, "FELIX_TLS_") ||
+			o.Data == "" && (strings.HasPrefix(entry, "FELIX_DURABLE_") || strings.HasPrefix(entry, "FELIX_STORAGE_"))
 	})
 	cfg, warnings, err = config.Load(config.Sources{Flags: flags, Environ: environ, FileSystem: noFiles{}})
 	if err != nil {
@@ -117,8 +124,8 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	return cfg, warnings, nil
 }
 
-// ringRecords is how many recent records a development stream keeps for late
-// readers, if they fit in the broker's bound in bytes.
+// ringRecords is how many recent records a development stream in memory keeps
+// for late readers, if they fit in the broker's bound in bytes.
 const ringRecords = "100000"
 
 // noFiles is a file system without files: a development broker has no
@@ -137,6 +144,17 @@ func (s *Server) AdminURL() string { return "http://" + s.AdminAddr() }
 
 // Process is what the settings say of the process the broker runs in.
 func (s *Server) Process() config.Process { return s.cfg.Process }
+
+// DataDir is where the data is, "" in memory.
+func (s *Server) DataDir() string { return s.cfg.Storage.Dir }
+
+// Fsync says when a write reaches the disk, "" in memory.
+func (s *Server) Fsync() config.FsyncMode {
+	if s.DataDir() == "" {
+		return ""
+	}
+	return s.cfg.Storage.Fsync
+}
 
 // CAFile is the file of the authority, "" in memory.
 func (s *Server) CAFile() string { return s.trust.file }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/felixlog/felix/client"
 	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/storage/fs"
 )
 
 func start(t *testing.T, o Options) *Server {
@@ -68,6 +70,56 @@ func TestFirstUseMakesStreamsAndCaches(t *testing.T) {
 	}
 }
 
+// What was published and cached is there again after a restart, and of two
+// servers only one has the data.
+func TestDataIsFoundAgain(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	o.Data = DataDir(o.Dir)
+	first, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.DataDir() != o.Data || first.Fsync() != config.FsyncOnCommit {
+		t.Errorf("data in %q, fsync %q", first.DataDir(), first.Fsync())
+	}
+	c, err := first.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ack, err := c.Publish(t.Context(), "orders", []byte("kept"))
+	if err != nil || !ack.HasOffset || ack.Offset != 0 {
+		t.Errorf("published %+v: %v", ack, err)
+	}
+	if err := c.Cache("users").Put(t.Context(), "u1", []byte("v")); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	var locked *fs.LockedError
+	if _, err := Start(t.Context(), o); !errors.As(err, &locked) || locked.PID != os.Getpid() {
+		t.Errorf("a second server on the same data: %v", err)
+	}
+	if err := first.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := start(t, o)
+	if c, err = second.Dial(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	subscription, err := c.Subscribe(t.Context(), "orders", client.From(client.Earliest()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer subscription.Close()
+	if event, err := subscription.Next(t.Context()); err != nil || string(event.Payload) != "kept" {
+		t.Errorf("event %q, error %v", event.Payload, err)
+	}
+	if value, found, err := c.Cache("users").Get(t.Context(), "u1"); err != nil || !found || string(value) != "v" {
+		t.Errorf("value %q, found %v, error %v", value, found, err)
+	}
+}
+
 func TestTakenPortIsNamed(t *testing.T) {
 	first := start(t, Options{})
 	_, text, err := net.SplitHostPort(first.Addr())
@@ -115,6 +167,14 @@ func TestEnvironmentTunes(t *testing.T) {
 	}
 	if cfg.Publish.RingRecords != 10 || cfg.Process.Log != "debug" || cfg.Subscribe.QueuePolicy != config.Block {
 		t.Errorf("ring of %d, log %s, policy %s", cfg.Publish.RingRecords, cfg.Process.Log, cfg.Subscribe.QueuePolicy)
+	}
+	cfg, _, err = settings(&Options{Data: "/data", Environ: []string{"FELIX_DURABLE_FSYNC_MODE=none"}})
+	if err != nil || cfg.Storage.Dir != "/data" || cfg.Storage.Fsync != config.FsyncNone || cfg.Publish.RingRecords != 1024 {
+		t.Errorf("storage %+v, ring of %d, error %v", cfg.Storage, cfg.Publish.RingRecords, err)
+	}
+	cfg, warnings, err := settings(&Options{Environ: []string{"FELIX_DURABLE_STORAGE_DIR=/data", "FELIX_STORAGE_SOFT_FREE_BYTES=1"}})
+	if err != nil || cfg.Storage.Dir != "" || len(warnings) > 0 {
+		t.Errorf("in memory, storage in %q, warnings %q, error %v", cfg.Storage.Dir, warnings, err)
 	}
 	if _, _, err := settings(&Options{Environ: []string{"FELIX_BROKER_PUBLISH_WINDOW=many"}}); !errors.Is(err, ErrSettings) {
 		t.Errorf("a value that is no number: %v", err)

@@ -6,7 +6,14 @@ import (
 	"path/filepath"
 )
 
-// DefaultDir is where a development broker keeps its certificates and token:
+// dataDir is where, under the directory of a development broker, its data is.
+const dataDir = "data"
+
+// DataDir is where the development broker of a directory keeps its data.
+func DataDir(dir string) string { return filepath.Join(dir, dataDir) }
+
+// DefaultDir is where a development broker keeps its certificates, token and
+// data:
 // felix/dev under the user's state directory, which is $XDG_STATE_HOME or
 // ~/.local/state.
 func DefaultDir(getenv func(string) string) (string, error) {

@@ -17,7 +17,7 @@ import (
 // keys, and keeps following it until ctx ends. It returns once the file as it
 // is now is applied.
 func (n *Node) FollowCatalog(ctx context.Context, file string, keys *auth.StaticKeys) error {
-	return followCatalog(ctx, file, &catalogTarget{core: n.core, keys: keys, tenants: n.metrics.Tenants}, telemetry.Module(n.log, "catalog"))
+	return followCatalog(ctx, file, &catalogTarget{core: n.core, keys: keys, tenants: n.metrics.Tenants, storage: n.store != nil}, telemetry.Module(n.log, "catalog"))
 }
 
 func followCatalog(ctx context.Context, file string, target *catalogTarget, logger *slog.Logger) error {
@@ -41,6 +41,7 @@ type catalogTarget struct {
 	core    *broker.Broker
 	keys    *auth.StaticKeys
 	tenants *telemetry.Tenants
+	storage bool // the broker has logs
 }
 
 func (t *catalogTarget) AddTenant(tenant string) error { return t.core.AddTenant(tenant) }
@@ -77,6 +78,7 @@ func (t *catalogTarget) AddStream(tenant, namespace string, s catalog.Stream) er
 	name := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: s.Name}
 	return t.core.AddStream(name, broker.StreamOptions{
 		Shards: s.Shards, Routing: uint8(routing), Durable: s.Durable, QueuePolicy: policy,
+		Retention: stream.Retention{MaxBytes: s.Retention.MaxBytes, MaxAge: s.Retention.MaxAge},
 	})
 }
 
@@ -86,7 +88,14 @@ func (t *catalogTarget) RemoveStream(tenant, namespace, stream string) error {
 
 func (t *catalogTarget) AddCache(tenant, namespace string, c catalog.Cache) error {
 	name := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: c.Name}
-	return t.core.AddCache(name, broker.CacheOptions{Shards: c.Shards})
+	durable := t.storage
+	switch c.Backing {
+	case catalog.OnLog:
+		durable = true
+	case catalog.InMemory:
+		durable = false
+	}
+	return t.core.AddCache(name, broker.CacheOptions{Shards: c.Shards, Durable: durable})
 }
 
 func (t *catalogTarget) RemoveCache(tenant, namespace, cache string) error {

@@ -9,6 +9,7 @@ import (
 
 // snapshot reads what the core counts, once a scrape.
 func (n *Node) snapshot() telemetry.Snapshot {
+	n.readiness.Check() // the gauge is as good as what is shown beside it
 	st := n.core.Stats()
 	return telemetry.Snapshot{
 		Tenants: st.Tenants, Namespaces: st.Namespaces, Streams: st.Streams, Shards: st.Shards, Caches: st.Caches,
@@ -39,6 +40,7 @@ func (n *Node) snapshot() telemetry.Snapshot {
 		CacheEvictions:       st.Cache.Evictions,
 		CacheExpired:         st.Cache.Expired,
 		TenantAccounts:       n.tenantAccounts(),
+		Storage:              n.storageSnapshot(),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/felixlog/felix/internal/node/admin"
 	"github.com/felixlog/felix/internal/node/session"
 	"github.com/felixlog/felix/internal/telemetry"
+	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/transport/quic"
 	"github.com/felixlog/felix/transport/tlsconfig"
 	"github.com/felixlog/felix/transport/udp"
@@ -32,6 +33,8 @@ import (
 type Node struct {
 	cfg       *config.Config
 	log       *slog.Logger
+	clock     Clock
+	store     *storage.Store // nil without storage
 	core      *broker.Broker
 	sessions  *session.Server
 	metrics   *telemetry.Metrics
@@ -59,10 +62,13 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
-	n := &Node{cfg: o.Config, log: o.Logger, done: make(chan struct{})}
+	n := &Node{cfg: o.Config, log: o.Logger, clock: o.Clock, done: make(chan struct{})}
 	n.metrics = telemetry.New(telemetry.Options{TenantMax: o.Config.Tenants.MetricsMax, Version: o.Version})
-	n.core = broker.New(coreConfig(o.Config, n.reportPanic), o.Clock)
-	n.readiness = admin.NewReadiness(n.metrics.Process.Ready)
+	if err := n.openStorage(&o); err != nil {
+		return nil, err
+	}
+	n.core = broker.New(coreConfig(o.Config, n.store, telemetry.Module(n.log, "broker"), n.reportPanic), o.Clock)
+	n.readiness = admin.NewReadiness(n.metrics.Process.Ready, (&health{n: n}).reason)
 	if err := n.open(&o); err != nil {
 		n.closeAll()
 		return nil, err
@@ -99,7 +105,8 @@ func (n *Node) open(o *Options) error {
 	return n.listen(o)
 }
 
-// Ready says that the catalog is applied: /ready answers 200 from now on.
+// Ready says that the catalog is applied: /ready answers 200 from now on, as
+// soon as the logs there are at this moment are open.
 func (n *Node) Ready() { n.readiness.Reach(admin.Serving) }
 
 // AdminAddr is the address of the HTTP listener.
@@ -315,7 +322,8 @@ func (n *Node) preDrain(ctx context.Context) {
 	}
 }
 
-// closeAll ends whatever is open, the HTTP listener last.
+// closeAll ends whatever is open: the logs when nobody writes any more, the
+// HTTP listener last.
 func (n *Node) closeAll() {
 	if n.cancel != nil {
 		n.cancel()
@@ -326,6 +334,11 @@ func (n *Node) closeAll() {
 		}
 	}
 	n.core.Close()
+	if n.store != nil {
+		if err := n.store.Close(); err != nil {
+			n.log.Error("close storage", "error", err)
+		}
+	}
 	if n.http != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
 		defer cancel()

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"math"
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/admission"
@@ -13,7 +14,12 @@ import (
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node/session"
+	"github.com/felixlog/felix/storage"
+	"github.com/felixlog/felix/storage/fs"
 )
+
+// FileSystem is what the logs are kept in.
+type FileSystem = fs.FS
 
 // Options are what a node is started with.
 type Options struct {
@@ -29,6 +35,8 @@ type Options struct {
 	// Clock is the time that counts for token expiry, TTLs and quotas; nil is
 	// the machine's.
 	Clock Clock
+	// FileSystem holds the logs; nil is the operating system's. For tests.
+	FileSystem FileSystem
 	// Logger receives what an operator should know; nil is silent.
 	Logger *slog.Logger
 	// Version is reported by the metrics.
@@ -46,13 +54,15 @@ func (o *Options) validate() error {
 }
 
 // coreConfig sizes the broker core (broker 14.1).
-func coreConfig(c *config.Config, onPanic func(any, []byte)) broker.Config {
+func coreConfig(c *config.Config, store *storage.Store, logger *slog.Logger, onPanic func(any, []byte)) broker.Config {
 	p := &c.Publish
 	quotas := make(map[string]admission.Quota, len(c.Tenants.Quotas))
 	for _, q := range c.Tenants.Quotas {
 		quotas[q.Tenant] = admission.Quota{BytesPerSec: int64(q.BytesPerSec), MessagesPerSec: int64(q.MsgsPerSec)}
 	}
 	return broker.Config{
+		Storage:                store,
+		Random:                 randomSeed,
 		Schedule:               schedule.Config{Executors: p.Workers, Share: p.QueueDepth, OnPanic: onPanic},
 		QueueWait:              p.QueueWait,
 		InflightBytes:          int64(p.InflightBytes),
@@ -69,9 +79,22 @@ func coreConfig(c *config.Config, onPanic func(any, []byte)) broker.Config {
 			QueueBytes:       int64(c.Subscribe.QueueMaxBytes),
 			QueuePolicy:      queuePolicy(c.Subscribe.QueuePolicy),
 			Encoder:          session.Encoder{},
+			Retention:        streamRetention(&c.Storage),
 		},
-		Caches: cache.Config{MaxBytes: int64(c.Cache.MaxBytes), MaxEntries: int64(c.Cache.MaxEntries), Seed: randomSeed()},
+		Caches: cache.Config{
+			MaxBytes: int64(c.Cache.MaxBytes), MaxEntries: int64(c.Cache.MaxEntries), Seed: randomSeed(),
+			Storage: store, CompactionRate: compactionRate(c), WatchQueue: c.Cache.WatchQueueCapacity, Logger: logger,
+		},
 	}
+}
+
+// compactionRate is what compaction may copy a second; the core writes no
+// bound as a negative one.
+func compactionRate(c *config.Config) int64 {
+	if c.Storage.CompactionBytesPerSec == 0 {
+		return -1
+	}
+	return int64(min(c.Storage.CompactionBytesPerSec, math.MaxInt64))
 }
 
 func queuePolicy(p config.QueuePolicy) stream.QueuePolicy {
@@ -96,7 +119,9 @@ func sessionConfig(c *config.Config, ports []uint16) session.Config {
 		ReplyWriteTimeout:    session.DefaultReplyWriteTimeout,
 		PublishWindow:        c.Publish.Window,
 		MaxOutstanding:       session.DefaultMaxOutstanding,
+		QueueWait:            c.Publish.QueueWait,
 		AckOnCommit:          c.Publish.AckOnCommit,
+		RecordPublishers:     c.Storage.RecordPublishers,
 		IngressWait:          c.Publish.IngressWait,
 		AckWait:              c.Publish.AckWait,
 		EventMaxEvents:       c.Subscribe.BatchMaxEvents,
@@ -106,12 +131,15 @@ func sessionConfig(c *config.Config, ports []uint16) session.Config {
 		MaxBytesPerSend:      c.Subscribe.MaxBytesPerWrite,
 		MaxSubscriptions:     c.Subscribe.MaxPerIdentity,
 		MaxSubscriptionsAll:  c.Subscribe.MaxPerConnectionTotal,
+		WatchQueue:           c.Cache.WatchQueueCapacity,
+		MaxReadRecords:       c.Storage.MaxRecordsPerRead,
+		Storage:              c.Storage.Dir != "",
 		EnforceExpiry:        c.Sessions.EnforceExpiry,
 		BindSubject:          c.TLS.BindSubject,
 		ListenerPorts:        ports,
 		AutoCreate:           c.Catalog.AutoCreate,
 		AutoCreateLimit:      c.Catalog.AutoCreateLimit,
 		ControlDrain:         c.Sessions.ControlStreamDrain,
-		Offer:                session.Served(c.Publish.Window),
+		Offer:                session.Served(c.Publish.Window, c.Storage.Dir != ""),
 	}
 }

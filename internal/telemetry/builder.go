@@ -9,7 +9,7 @@ import (
 // A Definition is one metric as the reference page lists it.
 type Definition struct {
 	Name   string
-	Type   string // counter, gauge or histogram
+	Type   string // counter, gauge, histogram or summary
 	Labels []string
 	Help   string
 }

@@ -37,6 +37,8 @@ type Snapshot struct {
 	CachePuts, CacheDeletes      uint64
 	CacheEvictions, CacheExpired uint64
 	TenantAccounts               iter.Seq2[string, TenantAccount] // nil for none
+
+	Storage *StorageSnapshot // nil without storage
 }
 
 // A TenantAccount is what the core counts for one tenant.
@@ -66,6 +68,7 @@ type coreCollector struct {
 	source  atomic.Pointer[func() Snapshot]
 	tenants *Tenants
 	series  []coreSeries
+	storage *storageCollector
 
 	messages, bytes, queueFull, throttled *prometheus.Desc
 }
@@ -107,6 +110,7 @@ func newCoreCollector(b *builder, tenants *Tenants) *coreCollector {
 	} {
 		c.series = append(c.series, coreSeries{requests, prometheus.CounterValue, []string{r.op, r.result}, r.read})
 	}
+	c.storage = newStorageCollector(b)
 	b.registry.MustRegister(c)
 	return c
 }
@@ -119,6 +123,7 @@ func (c *coreCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.messages, c.bytes, c.queueFull, c.throttled} {
 		out <- desc
 	}
+	c.storage.describe(out)
 }
 
 // Collect implements [prometheus.Collector].
@@ -132,6 +137,9 @@ func (c *coreCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	if snapshot.TenantAccounts != nil {
 		c.collectTenants(out, snapshot.TenantAccounts)
+	}
+	if snapshot.Storage != nil {
+		c.storage.collect(out, snapshot.Storage)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestDefinitionsAreWhatIsGathered(t *testing.T) {
 	m.Connections.AuthRefused("expired")
 	m.Process.DrainForced("connections")
 	m.ReadFrom(func() Snapshot {
-		return Snapshot{TenantAccounts: accounts(map[string]TenantAccount{"a": {}})}
+		return Snapshot{TenantAccounts: accounts(map[string]TenantAccount{"a": {}}), Storage: &StorageSnapshot{}}
 	})
 	families, err := m.Registry().Gather()
 	if err != nil {
@@ -163,6 +163,54 @@ func TestNamesOfTheOriginal(t *testing.T) {
 	} {
 		if value, found := series[name]; !found || value != 0 {
 			t.Errorf("%s is %v (present: %v), want 0 from the start", name, value, found)
+		}
+	}
+}
+
+// TestStorageMetrics: without storage there are none; with it, the names of
+// the original are there and histograms add up.
+func TestStorageMetrics(t *testing.T) {
+	m := newMetrics(1)
+	for name := range gather(t, m) {
+		if strings.HasPrefix(name, "felix_storage_") {
+			t.Errorf("%s without storage", name)
+		}
+	}
+	m.ReadFrom(func() Snapshot {
+		return Snapshot{Storage: &StorageSnapshot{
+			AppendRecords: 30, AppendBatches: 3, Syncs: 2, SyncBatchAppends: 3, Full: 4, UnsyncedBytes: 5, LowSpace: true,
+			SyncDuration: Distribution{Bounds: []time.Duration{time.Millisecond, time.Second}, Counts: []uint64{1, 2, 3}, Sum: 9 * time.Second},
+		}}
+	})
+	series := gather(t, m)
+	expect(t, series, map[string]float64{
+		"felix_storage_append_records_total": 30, "felix_storage_sync_total": 2, "felix_storage_full_total": 4,
+		"felix_storage_unsynced_bytes": 5, "felix_storage_low_space": 1,
+	})
+	for _, name := range []string{
+		"felix_storage_append_bytes_total", "felix_storage_sync_failures_total", "felix_storage_index_write_failures_total",
+		"felix_storage_segment_roll_total", "felix_storage_segment_roll_background_total", "felix_storage_segment_roll_failed_total",
+		"felix_storage_segment_roll_discarded_total", "felix_storage_segment_count", "felix_storage_open_sealed_segments",
+		"felix_storage_segment_reserve_failed_total", "felix_storage_retention_segments_deleted_total",
+		"felix_storage_retention_bytes_reclaimed_total", "felix_storage_retention_failures_total", "felix_storage_retention_base_offset",
+		"felix_storage_read_records_total", "felix_storage_read_bytes_total", "felix_storage_recovery_truncated_bytes",
+		"felix_storage_recovery_index_rebuilds_total", "felix_storage_producer_state_rebuilt_total",
+	} {
+		if _, found := series[name]; !found {
+			t.Errorf("no %s", name)
+		}
+	}
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(m.Registry(), promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	lines := strings.Split(answer.Body.String(), "\n")
+	for _, line := range []string{
+		"felix_storage_append_batch_records_sum 30", "felix_storage_append_batch_records_count 3",
+		"felix_storage_sync_batch_appends_sum 3", "felix_storage_sync_batch_appends_count 2",
+		`felix_storage_sync_duration_seconds_bucket{le="0.001"} 1`, `felix_storage_sync_duration_seconds_bucket{le="1"} 3`,
+		`felix_storage_sync_duration_seconds_bucket{le="+Inf"} 6`, "felix_storage_sync_duration_seconds_sum 9",
+	} {
+		if !slices.Contains(lines, line) {
+			t.Errorf("missing %s", line)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 
@@ -20,26 +19,21 @@ func recoverAll(f fs.FS, root string, logger *slog.Logger) (last uint64, err err
 	if err != nil {
 		return 0, fmt.Errorf("read list of voids: %w", err)
 	}
-	rounds, err := scanAll(f, dir)
-	if err != nil {
-		return 0, fmt.Errorf("read commit journal: %w", err)
-	}
 	for _, number := range voided {
 		last = max(last, number)
 	}
 	r := replay{fs: f, root: root, files: make(map[place]fs.File)}
 	defer func() { err = errors.Join(err, r.close()) }()
-	for _, round := range rounds {
-		last = max(last, round.number)
-		if err := r.round(round, voided); err != nil {
-			return 0, err
-		}
+	rounds, newest, err := walk(f, root, voided, r.apply)
+	if err != nil {
+		return 0, err
 	}
+	last = max(last, newest)
 	if err := r.sync(); err != nil {
 		return 0, err
 	}
-	if len(rounds) > 0 {
-		logger.Info("commit journal applied", "rounds", len(rounds), "segments", r.segments, "bytes_missing", r.missing)
+	if rounds > 0 {
+		logger.Info("commit journal applied", "rounds", rounds, "segments", r.segments, "bytes_missing", r.missing)
 	}
 	for n := range 2 {
 		if err := emptyNamed(f, filepath.Join(dir, fileName(n))); err != nil {
@@ -75,38 +69,9 @@ type replay struct {
 	root  string
 	files map[place]fs.File // nil for a segment that is gone
 
-	sources  [2]fs.File
-	source   []byte // a round
-	scratch  []byte // what is in its place
+	scratch  []byte // what is in a place already
 	segments int
 	missing  int64 // bytes that were not in place
-}
-
-// round applies the entries of a round that are not void.
-func (r *replay) round(round found, voided voids) (err error) {
-	f := r.sources[round.file]
-	if f == nil {
-		if f, err = r.fs.Open(filepath.Join(Dir(r.root), fileName(round.file))); err != nil {
-			return err
-		}
-		r.sources[round.file] = f
-	}
-	if r.source, err = readRound(f, r.source, round.position, round.roundHeader); err != nil {
-		return fmt.Errorf("read commit journal: %w", err)
-	}
-	_, entries, ok := parseRound(r.source)
-	if !ok {
-		return fmt.Errorf("read commit journal: %w", io.ErrUnexpectedEOF)
-	}
-	for _, e := range entries {
-		if round.number <= voided[e.log] {
-			continue
-		}
-		if err := r.apply(e); err != nil {
-			return fmt.Errorf("bring a journal round to %s: %w", e.log, err)
-		}
-	}
-	return nil
 }
 
 func (r *replay) apply(e entry) error {
@@ -138,7 +103,7 @@ func (r *replay) open(p place) (fs.File, error) {
 		if err := r.sync(); err != nil {
 			return nil, err
 		}
-		if err := r.closeSegments(); err != nil {
+		if err := r.close(); err != nil {
 			return nil, err
 		}
 	}
@@ -171,16 +136,6 @@ func (r *replay) sync() error {
 }
 
 func (r *replay) close() error {
-	errs := r.closeSegments()
-	for _, f := range r.sources {
-		if f != nil {
-			errs = errors.Join(errs, f.Close())
-		}
-	}
-	return errs
-}
-
-func (r *replay) closeSegments() error {
 	var errs error
 	for p, f := range r.files {
 		if f != nil {

@@ -98,12 +98,12 @@ func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
-		state := o.Readiness.State()
+		ready, text := o.Readiness.Check()
 		status := http.StatusServiceUnavailable
-		if state == Serving {
+		if ready {
 			status = http.StatusOK
 		}
-		answer(w, status, state.String())
+		answer(w, status, text)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),

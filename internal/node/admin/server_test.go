@@ -33,7 +33,7 @@ func (g *gauge) get() float64 { g.mu.Lock(); defer g.mu.Unlock(); return g.value
 
 func options() Options {
 	return Options{
-		Addr: "127.0.0.1:0", Readiness: NewReadiness(&gauge{}), Gatherer: prometheus.NewRegistry(),
+		Addr: "127.0.0.1:0", Readiness: NewReadiness(&gauge{}, nil), Gatherer: prometheus.NewRegistry(),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -70,7 +70,7 @@ func get(t *testing.T, s *Server, path string) (int, string) {
 func TestLifeOfANode(t *testing.T) {
 	g := &gauge{value: 7}
 	o := options()
-	o.Readiness = NewReadiness(g)
+	o.Readiness = NewReadiness(g, nil)
 	s := serve(t, o)
 	for _, step := range []struct {
 		reach  State
@@ -216,7 +216,7 @@ func TestShutdownWaitsAndThenCutsOff(t *testing.T) {
 
 func TestReadinessIsSafeForConcurrentUse(t *testing.T) {
 	g := &gauge{}
-	r := NewReadiness(g)
+	r := NewReadiness(g, nil)
 	var work sync.WaitGroup
 	for range 50 {
 		for _, s := range []State{Serving, Draining, Starting} {
@@ -226,5 +226,41 @@ func TestReadinessIsSafeForConcurrentUse(t *testing.T) {
 	work.Wait()
 	if r.State() != Draining || g.get() != 0 {
 		t.Errorf("ends %s with the gauge at %v", r.State(), g.get())
+	}
+}
+
+// A node that serves is not ready while there is a reason, which is what
+// /ready answers; it becomes ready again by itself, and /live stays 200.
+func TestReadyNamesTheReason(t *testing.T) {
+	var mu sync.Mutex
+	why := "opening 3 of 10 logs"
+	g := &gauge{}
+	o := options()
+	o.Readiness = NewReadiness(g, func() string { mu.Lock(); defer mu.Unlock(); return why })
+	s := serve(t, o)
+	for _, step := range []struct {
+		reach  State
+		why    string
+		status int
+		body   string
+		gauge  float64
+	}{
+		{Starting, "opening 3 of 10 logs", 503, "starting", 0},
+		{Serving, "opening 3 of 10 logs", 503, "opening 3 of 10 logs", 0},
+		{Serving, "", 200, "ok", 1},
+		{Serving, "storage full", 503, "storage full", 0},
+		{Serving, "", 200, "ok", 1},
+		{Draining, "storage full", 503, "draining", 0},
+	} {
+		mu.Lock()
+		why = step.why
+		mu.Unlock()
+		o.Readiness.Reach(step.reach)
+		if status, body := get(t, s, "/ready"); status != step.status || body != step.body || g.get() != step.gauge {
+			t.Errorf("%s, %q: %d %q and a gauge of %v", step.reach, step.why, status, body, g.get())
+		}
+		if status, _ := get(t, s, "/live"); status != 200 {
+			t.Errorf("%s, %q: /live answers %d", step.reach, step.why, status)
+		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/felixlog/felix/internal/auth"
 )
 
-// A Target is what a catalog is applied to. Adding what is there and removing
-// what is not is never asked for. A removed tenant or namespace takes with it
-// all that is in it.
+// A Target is what a catalog is applied to. Removing what is not there is never
+// asked for, nor adding what is, except a stream whose retention changed. A
+// removed tenant or namespace takes with it all that is in it.
 type Target interface {
 	AddTenant(tenant string) error
 	RemoveTenant(tenant string) error
@@ -52,18 +52,32 @@ func (a applied) conflicts(next *Catalog) error {
 				continue
 			}
 			for _, s := range ns.Streams {
-				if old, exists := have.streams[s.Name]; exists && old != s {
-					faults = append(faults, fixed("stream", t.Name, ns.Name, s.Name, fmt.Sprint(old.settings()), fmt.Sprint(s.settings())))
+				if old, exists := have.streams[s.Name]; exists && old.fixed() != s.fixed() {
+					faults = append(faults, fixed("stream", t.Name, ns.Name, s.Name, old.settings(), s.settings()))
 				}
 			}
 			for _, c := range ns.Caches {
 				if old, exists := have.caches[c.Name]; exists && old != c {
-					faults = append(faults, fixed("cache", t.Name, ns.Name, c.Name, fmt.Sprintf("%d shards", old.Shards), fmt.Sprintf("%d shards", c.Shards)))
+					faults = append(faults, fixed("cache", t.Name, ns.Name, c.Name, old.settings(), c.settings()))
 				}
 			}
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// fixed is the stream without what may change while it exists.
+func (s Stream) fixed() Stream {
+	s.Retention = Retention{}
+	return s
+}
+
+func (c Cache) settings() string {
+	text := fmt.Sprintf("%d shards", c.Shards)
+	if c.Backing != "" {
+		text += " " + string(c.Backing)
+	}
+	return text
 }
 
 func (s Stream) settings() string {
@@ -140,7 +154,11 @@ func (t *appliedTenant) add(tenant string, ns Namespace, target Target, c *chang
 		t.namespaces[ns.Name] = have
 	}
 	for _, s := range ns.Streams {
-		if _, exists := have.streams[s.Name]; !exists && c.did(&c.added, target.AddStream(tenant, ns.Name, s), "add stream", tenant, ns.Name, s.Name) {
+		old, exists := have.streams[s.Name]
+		if exists && old == s {
+			continue
+		}
+		if c.did(&c.added, target.AddStream(tenant, ns.Name, s), "add stream", tenant, ns.Name, s.Name) {
 			have.streams[s.Name] = s
 		}
 	}

@@ -7,7 +7,11 @@
 // testdata/example.yaml shows everything a catalog may hold.
 package catalog
 
-import "github.com/felixlog/felix/internal/auth"
+import (
+	"time"
+
+	"github.com/felixlog/felix/internal/auth"
+)
 
 // A Catalog is the content of a file; everything in it is sorted by name.
 type Catalog struct {
@@ -28,21 +32,40 @@ type Namespace struct {
 	Caches  []Cache
 }
 
-// A Stream is one stream and its settings, all of them fixed once the stream
-// exists.
+// A Stream is one stream and its settings, all but the retention fixed once
+// the stream exists.
 type Stream struct {
 	Name        string
 	Shards      uint32      // 1 or more
 	Routing     Routing     // how keys find their shard
 	Durable     bool        // on disk
+	Retention   Retention   // of a durable stream; the zero value is the broker's
 	QueuePolicy QueuePolicy // of its subscribers' queues
+}
+
+// Retention bounds what each shard of a durable stream keeps. A bound of 0 is
+// the broker's.
+type Retention struct {
+	MaxBytes int64
+	MaxAge   time.Duration // whole seconds
 }
 
 // A Cache is one cache and its settings.
 type Cache struct {
-	Name   string
-	Shards uint32 // 1 or more
+	Name    string
+	Shards  uint32  // 1 or more
+	Backing Backing // where its entries are
 }
+
+// Backing says where a cache has its entries; empty is the broker's own way: on
+// the log if it has storage, else in memory.
+type Backing string
+
+// The backings: "durable: true" and "durable: false" in the file.
+const (
+	OnLog    Backing = "on the log"
+	InMemory Backing = "in memory"
+)
 
 // Routing is how a key finds its shard (wire 14).
 type Routing string

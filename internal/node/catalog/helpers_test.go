@@ -73,9 +73,13 @@ type model struct {
 	holds map[string]bool // "tenant", "tenant/ns", "stream tenant/ns/s {...}", "key tenant id"
 	steps []string
 	fail  func(step string) bool
+
+	retention map[string]Retention // of streams
 }
 
-func newModel(t testing.TB) *model { return &model{t: t, holds: make(map[string]bool)} }
+func newModel(t testing.TB) *model {
+	return &model{t: t, holds: make(map[string]bool), retention: make(map[string]Retention)}
+}
 
 var errModel = errors.New("target refuses")
 
@@ -130,7 +134,19 @@ func (m *model) RemoveNamespace(t, n string) error {
 	return m.remove("namespace "+t+"/"+n, "stream "+t+"/"+n+"/", "cache "+t+"/"+n+"/")
 }
 func (m *model) AddStream(t, n string, s Stream) error {
-	return m.add("stream "+t+"/"+n+"/"+s.Name, "namespace "+t+"/"+n)
+	item := "stream " + t + "/" + n + "/" + s.Name
+	if m.holds[item] && m.retention[item] != s.Retention {
+		if err := m.step("keep %d bytes of %s", s.Retention.MaxBytes, item); err != nil {
+			return err
+		}
+		m.retention[item] = s.Retention
+		return nil
+	}
+	if err := m.add(item, "namespace "+t+"/"+n); err != nil {
+		return err
+	}
+	m.retention[item] = s.Retention
+	return nil
 }
 func (m *model) RemoveStream(t, n, s string) error {
 	return m.remove("stream " + t + "/" + n + "/" + s)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -219,9 +221,38 @@ func (p *parser) stream(path, name string, n *yaml.Node) Stream {
 		"shards":       func(n *yaml.Node) { s.Shards = p.shards(n, what) },
 		"routing":      func(n *yaml.Node) { s.Routing = word(p, n, what+": routing", Modulo, JumpHash) },
 		"durable":      func(n *yaml.Node) { s.Durable = p.flag(n, what+": durable") },
+		"retention":    func(n *yaml.Node) { s.Retention = p.retention(n, what+": retention") },
 		"queue_policy": func(n *yaml.Node) { s.QueuePolicy = word(p, n, what+": queue_policy", DropNew, DropOld, Block) },
 	})
+	if s.Retention != (Retention{}) && !s.Durable {
+		p.fault(n, "%s has a retention, which needs durable: true", what)
+	}
 	return s
+}
+
+func (p *parser) retention(n *yaml.Node, what string) Retention {
+	var r Retention
+	p.fields(n, what, map[string]func(*yaml.Node){
+		"max_size_bytes": func(n *yaml.Node) { r.MaxBytes = p.positive(n, what+": max_size_bytes", math.MaxInt64) },
+		"max_age_seconds": func(n *yaml.Node) {
+			r.MaxAge = time.Duration(p.positive(n, what+": max_age_seconds", maxAgeSeconds)) * time.Second
+		},
+	})
+	return r
+}
+
+// maxAgeSeconds is the longest age a duration holds.
+const maxAgeSeconds = math.MaxInt64 / int64(time.Second)
+
+// positive reads a whole number of at least 1. A 0 is refused: it could mean
+// both nothing and everything.
+func (p *parser) positive(n *yaml.Node, what string, most int64) int64 {
+	count, err := strconv.ParseInt(n.Value, 10, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || count < 1 || count > most {
+		p.fault(n, "%s is %s: want a whole number from 1 to %d, or leave it out", what, kindOf(n), most)
+		return 0
+	}
+	return count
 }
 
 func (p *parser) cache(path, name string, n *yaml.Node) Cache {
@@ -232,6 +263,12 @@ func (p *parser) cache(path, name string, n *yaml.Node) Cache {
 	what := "cache " + path + "/" + name
 	p.fields(n, what, map[string]func(*yaml.Node){
 		"shards": func(n *yaml.Node) { c.Shards = p.shards(n, what) },
+		"durable": func(n *yaml.Node) {
+			c.Backing = InMemory
+			if p.flag(n, what+": durable") {
+				c.Backing = OnLog
+			}
+		},
 	})
 	return c
 }

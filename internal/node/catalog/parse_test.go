@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/felixlog/felix/internal/auth"
 )
@@ -43,9 +44,9 @@ func TestExampleHoldsEverything(t *testing.T) {
 			Name: "default",
 			Streams: []Stream{
 				{Name: "clicks", Shards: 1, Routing: Modulo},
-				{Name: "orders", Shards: 8, Routing: JumpHash, QueuePolicy: Block},
+				{Name: "orders", Shards: 8, Routing: JumpHash, Durable: true, Retention: Retention{MaxBytes: 1 << 30, MaxAge: 7 * 24 * time.Hour}, QueuePolicy: Block},
 			},
-			Caches: []Cache{{Name: "sessions", Shards: 4}},
+			Caches: []Cache{{Name: "sessions", Shards: 4, Backing: InMemory}},
 		},
 		{Name: "staging"},
 	}}
@@ -109,18 +110,23 @@ func TestFaultsSayWhere(t *testing.T) {
 		within("{streams: {s: {routing: modul}}}"):    "did you mean modulo?",
 		within("{streams: {s: {durable: maybe}}}"):    `durable is "maybe": want true or false`,
 		within("{streams: {s: {queue_policy: new}}}"): "want one of drop_new, drop_old, block",
-		within("{caches: {c: {durable: true}}}"):      `unknown key "durable"; known are shards`,
-		"tenants: {a: {keys: x}}":                     `keys: want a list, found "x"`,
-		"tenants: {a: {keys: [x]}}":                   `tenant a: key 1: want a mapping, found "x"`,
-		"tenants: {a: {keys: [{}]}}":                  "want exactly one of file, pem and jwk",
-		"tenants: {a: {keys: [{pem: x, jwk: y}]}}":    "want exactly one of file, pem and jwk",
-		"tenants: {a: {keys: [pem: x]}}":              "key 1: no key: neither PEM nor a JWK",
-		"tenants: {a: {keys: [pem: ]}}":               "key 1: no key: empty",
-		"tenants: {a: {keys: [jwk: '{}']}}":           "only OKP with Ed25519",
-		"tenants: {a: {keys: [jwk: {x: [1]}]}}":       "jwk wants a JWK",
-		"tenants: {a: {keys: [file: ]}}":              "file wants a path",
-		"tenants: {a: {keys: [file: k.pem]}}":         "key 1: read key file: no file dir/k.pem",
-		"tenants: {a: {keys: [file: /abs/k.pem]}}":    "no file /abs/k.pem",
+		within("{caches: {c: {routing: modulo}}}"):    `unknown key "routing"; known are durable, shards`,
+		within("{caches: {c: {durable: disk}}}"):      `durable is "disk": want true or false`,
+		within("{streams: {s: {durable: true, retention: {max_size_bytes: 0}}}}"):           `max_size_bytes is "0": want a whole number from 1`,
+		within("{streams: {s: {durable: true, retention: {max_age_seconds: -1}}}}"):         `want a whole number from 1`,
+		within("{streams: {s: {durable: true, retention: {max_age_seconds: 9223372037}}}}"): "to 9223372036",
+		within("{streams: {s: {retention: {max_size_bytes: 9}}}}"):                          "stream a/n/s has a retention, which needs durable: true",
+		"tenants: {a: {keys: x}}":                  `keys: want a list, found "x"`,
+		"tenants: {a: {keys: [x]}}":                `tenant a: key 1: want a mapping, found "x"`,
+		"tenants: {a: {keys: [{}]}}":               "want exactly one of file, pem and jwk",
+		"tenants: {a: {keys: [{pem: x, jwk: y}]}}": "want exactly one of file, pem and jwk",
+		"tenants: {a: {keys: [pem: x]}}":           "key 1: no key: neither PEM nor a JWK",
+		"tenants: {a: {keys: [pem: ]}}":            "key 1: no key: empty",
+		"tenants: {a: {keys: [jwk: '{}']}}":        "only OKP with Ed25519",
+		"tenants: {a: {keys: [jwk: {x: [1]}]}}":    "jwk wants a JWK",
+		"tenants: {a: {keys: [file: ]}}":           "file wants a path",
+		"tenants: {a: {keys: [file: k.pem]}}":      "key 1: read key file: no file dir/k.pem",
+		"tenants: {a: {keys: [file: /abs/k.pem]}}": "no file /abs/k.pem",
 		"tenants: {a: {keys: [" + strings.Repeat("jwk: "+keyText+", ", auth.MaxKeys+1) + "]}}": "at most 32 are allowed",
 		strings.Repeat(" ", maxFile+1): "at most 16777216 are allowed",
 	} {

@@ -144,6 +144,23 @@ func TestSettingsOfWhatExistsAreFixed(t *testing.T) {
 	m.expectSteps("remove stream a/n/s", "remove cache a/n/c", "add stream a/n/s")
 }
 
+// Retention is the one setting that a stream takes on while it exists.
+func TestRetentionChangesInPlace(t *testing.T) {
+	durable := func(retention string) string {
+		return "tenants: {a: {namespaces: {n: {streams: {s: {durable: true" + retention + "}}}}}}"
+	}
+	w, f, m, _ := setup(t, durable(""))
+	for _, step := range []struct{ text, want string }{
+		{", retention: {max_size_bytes: 1000}", "keep 1000 bytes of stream a/n/s"},
+		{", retention: {max_size_bytes: 2000, max_age_seconds: 60}", "keep 2000 bytes of stream a/n/s"},
+		{"", "keep 0 bytes of stream a/n/s"},
+	} {
+		f.write("dir/c.yml", durable(step.text))
+		polls(w, f, 4)
+		m.expectSteps(step.want)
+	}
+}
+
 func TestKeyFilesAreWatched(t *testing.T) {
 	f, m, log := newFiles(), newModel(t), &bytes.Buffer{}
 	f.write("dir/c.yml", "tenants: {a: {keys: [file: k.jwk]}}")

@@ -6,13 +6,18 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/cache"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/telemetry"
+	"github.com/felixlog/felix/storage"
+	"github.com/felixlog/felix/storage/fs/fstest"
+	"github.com/felixlog/felix/storage/shardlog"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -39,15 +44,17 @@ func (wallClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }
 
-// authenticated is a control stream past its auth, over a broker of its own.
-func authenticated(t *testing.T) (*control, *broker.Broker) {
+// authenticated is a control stream past its auth, over a broker of its own,
+// in memory or with a store.
+func authenticated(t *testing.T, store *storage.Store) (*control, *broker.Broker) {
 	t.Helper()
-	b := broker.New(broker.Config{Streams: stream.Config{Encoder: Encoder{}}}, wallClock{})
+	b := broker.New(broker.Config{Streams: stream.Config{Encoder: Encoder{}}, Caches: cache.Config{Storage: store}, Storage: store}, wallClock{})
 	t.Cleanup(b.Close)
+	durable := store != nil
 	for _, err := range []error{
 		b.AddTenant("t1"), b.AddNamespace("t1", "default"),
-		b.AddStream(broker.StreamName{Tenant: "t1", Namespace: "default", Name: "s"}, broker.StreamOptions{}),
-		b.AddCache(broker.CacheName{Tenant: "t1", Namespace: "default", Name: "c"}, broker.CacheOptions{}),
+		b.AddStream(broker.StreamName{Tenant: "t1", Namespace: "default", Name: "s"}, broker.StreamOptions{Durable: durable}),
+		b.AddCache(broker.CacheName{Tenant: "t1", Namespace: "default", Name: "c"}, broker.CacheOptions{Durable: durable}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +111,7 @@ func allocsOf(t *testing.T, what string, most float64, s *control, frame []byte,
 // The paths of a publish, with fanout, and of a get allocate nothing in the
 // steady state; a put allocates the value it keeps.
 func TestAllocations(t *testing.T) {
-	s, b := authenticated(t)
+	s, b := authenticated(t, nil)
 	nothing := func() {}
 	payloads := make([][]byte, 64)
 	for i := range payloads {
@@ -123,7 +130,7 @@ func TestAllocations(t *testing.T) {
 	}
 	var subs []*stream.Subscription
 	for range 10 {
-		sub, err := st.Shard(0).Subscribe(stream.SubscribeOptions{})
+		sub, err := st.Shard(0).Subscribe(t.Context(), stream.SubscribeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,4 +154,35 @@ func TestAllocations(t *testing.T) {
 	get := wire.AppendMessage(nil, &wire.CacheGet{Tenant: "t1", Namespace: "default", Cache: "c", Key: []byte("key"), RequestID: wire.Some[uint64](1)})
 	allocsOf(t, "cache put", 1, s, put, nothing)
 	allocsOf(t, "cache get", 0, s, get, nothing)
+}
+
+// On the log the session adds nothing to what the log allocates for a round:
+// the answers owed are reused, whoever settles them.
+func TestAllocationsOnTheLog(t *testing.T) {
+	store, err := storage.Open(fstest.New(1), storage.Config{Root: "data", Log: shardlog.Options{Fsync: shardlog.OnCommit}}, storage.Deps{Clock: wallClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, _ := authenticated(t, store)
+	settled := func() {
+		for _, l := range []*ledger{s.acks, s.turns} {
+			for !l.idle() {
+				runtime.Gosched()
+			}
+		}
+	}
+	publish := wire.Publish{
+		Acked: true, RequestID: 1, AckMode: wire.AckPerBatch,
+		Tenant: []byte("t1"), Namespace: []byte("default"), Stream: []byte("s"), Block: wire.AppendBlock(nil, make([]byte, 256)),
+	}
+	allocsOf(t, "publish", 2, s, publish.Append(nil), settled)
+	put := wire.AppendMessage(nil, &wire.CachePut{Tenant: "t1", Namespace: "default", Cache: "c", Key: []byte("key"), Value: make([]byte, 256), RequestID: wire.Some[uint64](1)})
+	get := wire.AppendMessage(nil, &wire.CacheGet{Tenant: "t1", Namespace: "default", Cache: "c", Key: []byte("key"), RequestID: wire.Some[uint64](1)})
+	allocsOf(t, "cache put", 4, s, put, settled)
+	allocsOf(t, "cache get", 4, s, get, settled)
 }

@@ -1,64 +1,92 @@
 package session
 
 import (
-	"errors"
+	"context"
+	"hash/maphash"
 
 	"github.com/felixlog/felix/broker/cache"
 	"github.com/felixlog/felix/wire"
 )
 
-// cacheRequest serves get, put, delete and the conditional forms (wire 11).
-// Nothing here waits: read, look up, append the answer. A request without an
-// id is the only one of its stream and ends it.
-func (s *control) cacheRequest(m wire.Message) verdict {
+// cacheRequest serves get, put, delete, the conditional forms and counters
+// (wire 11). A get of a cache in memory is read, look up, append the answer;
+// a write of one is settled when the call returns. On the log a write is
+// settled by the committer, and this goroutine goes on with the next request.
+// A request without an id is the only one of its stream and ends it.
+func (s *control) cacheRequest(ctx context.Context, m wire.Message) verdict {
 	metrics, start := s.c.srv.metrics.Cache, s.c.srv.clock.Now()
 	var err error
 	oneShot := false
 	switch m := m.(type) {
 	case *wire.CacheGet:
 		oneShot = !m.RequestID.Set
-		err = s.cacheGet(m)
+		err = s.cacheGet(ctx, m)
 	case *wire.CachePut:
 		oneShot = !m.RequestID.Set
-		err = s.cachePut(m)
+		err = s.cachePut(ctx, m)
 	case *wire.CacheDelete:
 		oneShot = !m.RequestID.Set
-		err = s.cacheDelete(m)
+		err = s.cacheDelete(ctx, m)
 	case *wire.CachePutIf:
-		err = s.cachePutIf(m)
+		err = s.cachePutIf(ctx, m)
 	case *wire.CacheDeleteIf:
-		err = s.cacheDeleteIf(m)
+		err = s.cacheDeleteIf(ctx, m)
+	case *wire.CounterAdd:
+		err = s.counterAdd(ctx, m)
+	case *wire.CounterGet:
+		err = s.counterGet(ctx, m)
 	}
 	if err != nil {
-		metrics.Errors.Inc()
 		r := asCacheRefusal(err)
+		metrics.Errors.Inc()
+		metrics.Latency.Observe(s.c.srv.clock.Now().Sub(start))
 		s.refuse(r)
-		// A foreign tenant or a missing right ends the stream (wire 8.1).
-		if r.Code == wire.CodeForbidden || r.Code == wire.CodeUnauthenticated {
+		if r.ends() {
 			return finish
 		}
 	}
-	metrics.Latency.Observe(s.c.srv.clock.Now().Sub(start))
 	if oneShot {
 		return finished
 	}
 	return goOn
 }
 
-func (s *control) readable(tenant, namespace, name string, key []byte) (*cacheRoute, error) {
-	r, err := s.keyRoute(tenant, namespace, name, key)
-	if err == nil && !s.mayRead(r, key) {
-		err = errForbidden
-	}
-	return r, err
+// A cacheKey is where one key of a cache lives.
+type cacheKey struct {
+	*cacheRoute
+	shard uint32
 }
 
-func (s *control) writable(tenant, namespace, name string, key []byte) (*cacheRoute, error) {
+// readable finds a key that may be read, and waits until its shard serves.
+func (s *control) readable(ctx context.Context, tenant, namespace, name string, key []byte) (cacheKey, error) {
 	r, err := s.keyRoute(tenant, namespace, name, key)
-	if err == nil && !s.mayWrite(r, key) {
-		err = errForbidden
+	switch {
+	case err != nil:
+		return cacheKey{}, err
+	case !s.mayRead(r, key):
+		return cacheKey{}, errForbidden
 	}
-	return r, err
+	return s.opened(ctx, r, key)
+}
+
+// writable finds a key that may be written, and waits until its shard serves.
+func (s *control) writable(ctx context.Context, tenant, namespace, name string, key []byte) (cacheKey, error) {
+	r, err := s.keyRoute(tenant, namespace, name, key)
+	switch {
+	case err != nil:
+		return cacheKey{}, err
+	case !s.mayWrite(r, key):
+		return cacheKey{}, errForbidden
+	}
+	return s.opened(ctx, r, key)
+}
+
+func (s *control) opened(ctx context.Context, r *cacheRoute, key []byte) (cacheKey, error) {
+	if !r.cache.Durable() {
+		return cacheKey{cacheRoute: r}, nil
+	}
+	k := cacheKey{r, r.shardOf(key)}
+	return k, s.awaitReady(ctx, func(ctx context.Context) error { return r.cache.Ready(ctx, k.shard) })
 }
 
 func (s *control) keyRoute(tenant, namespace, name string, key []byte) (*cacheRoute, error) {
@@ -72,65 +100,92 @@ func (s *control) keyRoute(tenant, namespace, name string, key []byte) (*cacheRo
 	return r, validCacheKey(key)
 }
 
-func (s *control) cacheGet(m *wire.CacheGet) error {
-	r, err := s.readable(m.Tenant, m.Namespace, m.Cache, m.Key)
+// shardOf is the shard of a key (wire 11, 14).
+func (r *cacheRoute) shardOf(key []byte) uint32 {
+	return wire.ShardOf(key, true, r.cache.Shards(), wire.Modulo)
+}
+
+// hashOf is a key's hash among those being written. Equal keys of different
+// caches only make a read wait that need not.
+func (s *control) hashOf(key []byte) uint64 { return maphash.Bytes(s.c.srv.keySeed, key) }
+
+// errEnded is the error of a request whose stream ended while it waited; no
+// answer reaches anybody.
+var errEnded = unauthenticated("stream ended")
+
+func (s *control) cacheGet(ctx context.Context, m *wire.CacheGet) error {
+	r, err := s.readable(ctx, m.Tenant, m.Namespace, m.Cache, m.Key)
 	if err != nil {
 		return err
 	}
-	item, hit, err := r.cache.Get(m.Key)
+	s.awaitKey(ctx, m.Key)
+	item, hit, err := r.cache.Get(r.shard, m.Key)
 	if err != nil {
 		return err
 	}
-	answer := &s.cacheValue
-	*answer = wire.CacheValue{Tenant: m.Tenant, Namespace: m.Namespace, Cache: m.Cache, Key: m.Key, RequestID: m.RequestID}
-	if hit {
-		answer.Value = wire.Some(item.Value)
-		if s.offer.Has(wire.FeatureCacheConditional) {
-			answer.Version = wire.Some(item.Version)
-		}
+	p := s.owe(formValue, m.RequestID)
+	if p == nil {
+		return errEnded
 	}
-	s.answer(answer)
+	p.name(m.Tenant, m.Namespace, m.Cache, m.Key)
+	p.found(item, hit)
 	return nil
 }
 
-func (s *control) cachePut(m *wire.CachePut) error {
-	r, err := s.writable(m.Tenant, m.Namespace, m.Cache, m.Key)
+// name keeps what a cache_value repeats of its request.
+func (p *owed) name(tenant, namespace, name string, key []byte) {
+	p.names.tenant, p.names.namespace, p.names.cache = tenant, namespace, name
+	p.names.key = append(p.names.key, key...)
+}
+
+// found settles a get.
+func (p *owed) found(item cache.Item, hit bool) {
+	p.ledger.answers.count(p, nil)
+	p.ledger.out.mu.Lock()
+	defer p.ledger.out.mu.Unlock()
+	p.item, p.hit, p.versions = item, hit, true
+	p.holdLocked(len(item.Value))
+	p.ledger.settleLocked(p)
+}
+
+// write hands a write to the cache, with its answer owed.
+func (s *control) write(r cacheKey, f form, requestID wire.Optional[uint64], w cache.Write) error {
+	p := s.owe(f, requestID)
+	if p == nil {
+		return errEnded
+	}
+	if f == formValue {
+		p.name(r.tenant, r.namespace, r.name, w.Key)
+	}
+	if !r.cache.Durable() {
+		r.cache.Write(r.shard, w, p)
+		return nil
+	}
+	s.turns.enterKey(p, s.hashOf(w.Key))
+	r.cache.Write(r.shard, w, p)
+	s.turns.left(p, s.c.srv.clock.Now())
+	return nil
+}
+
+func (s *control) cachePut(ctx context.Context, m *wire.CachePut) error {
+	r, err := s.writable(ctx, m.Tenant, m.Namespace, m.Cache, m.Key)
 	if err != nil {
 		return err
 	}
-	if _, err := r.cache.Put(m.Key, m.Value, ttlOf(m.TTLMS)); err != nil {
-		return err
-	}
-	if id, ok := m.RequestID.Get(); ok {
-		s.cacheOK.RequestID = id
-		s.answer(&s.cacheOK)
-	} else {
-		s.answer(&wire.OK{})
-	}
-	return nil
+	return s.write(r, formPut, m.RequestID, cache.Write{Op: cache.Put, Key: m.Key, Value: m.Value, TTL: ttlOf(m.TTLMS)})
 }
 
 // cacheDelete answers the value it removed, or null; never a version.
-func (s *control) cacheDelete(m *wire.CacheDelete) error {
-	r, err := s.writable(m.Tenant, m.Namespace, m.Cache, m.Key)
+func (s *control) cacheDelete(ctx context.Context, m *wire.CacheDelete) error {
+	r, err := s.writable(ctx, m.Tenant, m.Namespace, m.Cache, m.Key)
 	if err != nil {
 		return err
 	}
-	item, removed, err := r.cache.Delete(m.Key)
-	if err != nil {
-		return err
-	}
-	answer := &s.cacheValue
-	*answer = wire.CacheValue{Tenant: m.Tenant, Namespace: m.Namespace, Cache: m.Cache, Key: m.Key, RequestID: m.RequestID}
-	if removed {
-		answer.Value = wire.Some(item.Value)
-	}
-	s.answer(answer)
-	return nil
+	return s.write(r, formValue, m.RequestID, cache.Write{Op: cache.Delete, Key: m.Key})
 }
 
-func (s *control) cachePutIf(m *wire.CachePutIf) error {
-	r, err := s.writable(m.Tenant, m.Namespace, m.Cache, m.Key)
+func (s *control) cachePutIf(ctx context.Context, m *wire.CachePutIf) error {
+	r, err := s.writable(ctx, m.Tenant, m.Namespace, m.Cache, m.Key)
 	if err != nil {
 		return err
 	}
@@ -138,33 +193,15 @@ func (s *control) cachePutIf(m *wire.CachePutIf) error {
 	if m.Condition.Absent {
 		cond = cache.Absent()
 	}
-	res, err := r.cache.PutIf(m.Key, m.Value, ttlOf(m.TTLMS), cond)
-	if err != nil {
-		return err
-	}
-	s.answerCondition(res, m.RequestID)
-	return nil
+	return s.write(r, formCondition, wire.Some(m.RequestID), cache.Write{Op: cache.Put, Key: m.Key, Value: m.Value, TTL: ttlOf(m.TTLMS), Condition: cond})
 }
 
-func (s *control) cacheDeleteIf(m *wire.CacheDeleteIf) error {
-	r, err := s.writable(m.Tenant, m.Namespace, m.Cache, m.Key)
+func (s *control) cacheDeleteIf(ctx context.Context, m *wire.CacheDeleteIf) error {
+	r, err := s.writable(ctx, m.Tenant, m.Namespace, m.Cache, m.Key)
 	if err != nil {
 		return err
 	}
-	res, err := r.cache.DeleteIf(m.Key, m.Version)
-	if err != nil {
-		return err
-	}
-	s.answerCondition(res, m.RequestID)
-	return nil
-}
-
-func (s *control) answerCondition(res cache.Result, requestID uint64) {
-	s.answer(&wire.CacheConditionResult{
-		Applied:   res.Applied,
-		Version:   wire.Optional[uint64]{Value: res.Version, Set: res.HasVersion},
-		RequestID: requestID,
-	})
+	return s.write(r, formCondition, wire.Some(m.RequestID), cache.Write{Op: cache.Delete, Key: m.Key, Condition: cache.AtVersion(m.Version)})
 }
 
 func ttlOf(ms wire.Optional[uint64]) cache.TTL {
@@ -172,17 +209,4 @@ func ttlOf(ms wire.Optional[uint64]) cache.TTL {
 		return cache.Millis(n)
 	}
 	return cache.TTL{}
-}
-
-// asCacheRefusal words the errors of the cache room.
-func asCacheRefusal(err error) *refusal {
-	var ttl *cache.InvalidTTLError
-	var size *cache.TooLargeError
-	switch {
-	case errors.As(err, &ttl), errors.As(err, &size):
-		return invalidRequest(err.Error())
-	case errors.Is(err, cache.ErrRemoved):
-		return refuse(wire.CodeNotFound, err.Error())
-	}
-	return asRefusal(err)
 }

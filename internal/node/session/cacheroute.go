@@ -57,7 +57,8 @@ func (s *control) mayWrite(r *cacheRoute, key []byte) bool {
 }
 
 // cache finds a registered cache. On a node that creates on first use, a
-// cache in a known namespace appears here, within a limit.
+// cache in a known namespace appears here, within a limit; it is on the log
+// where there is storage.
 func (s *Server) cache(tenant, namespace, name string) (*cache.Cache, error) {
 	c, err := s.broker.Cache(tenant, namespace, name)
 	var missing *broker.NotFoundError
@@ -65,7 +66,7 @@ func (s *Server) cache(tenant, namespace, name string) (*cache.Cache, error) {
 		return c, err
 	}
 	full := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: name}
-	err = s.create(missing, func() error { return s.broker.AddCache(full, cache.Options{}) })
+	err = s.create(missing, func() error { return s.broker.AddCache(full, cache.Options{Durable: s.cfg.Storage}) })
 	if err != nil {
 		return nil, scopeNotFound(err, tenant, namespace, name)
 	}

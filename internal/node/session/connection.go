@@ -19,11 +19,12 @@ type connection struct {
 	budget        *admission.Connection // publish bytes, per identity and in total
 	preauth       chan struct{}         // slots for streams that may be read before auth
 	authenticated atomic.Bool
+	owed          atomic.Int64 // answers that wait for a commit or their turn
 
 	mu         sync.Mutex
 	identities map[identityKey]*identity
 	subsTotal  int
-	feeders    map[*feeder]struct{}
+	events     map[*eventStream]struct{}
 	draining   bool
 	streams    sync.WaitGroup
 }
@@ -46,7 +47,7 @@ func newConnection(s *Server, conn transport.Conn) *connection {
 		budget:     s.broker.NewConnection(),
 		preauth:    make(chan struct{}, s.cfg.PreauthMaxStreams),
 		identities: make(map[identityKey]*identity),
-		feeders:    make(map[*feeder]struct{}),
+		events:     make(map[*eventStream]struct{}),
 	}
 }
 
@@ -171,50 +172,50 @@ func (c *connection) releaseSubscription(id *identity) {
 	c.forget(id)
 }
 
-// addFeeder registers a subscription's feeder; false while draining.
-func (c *connection) addFeeder(f *feeder) bool {
+// addEvents registers an event stream; false while draining.
+func (c *connection) addEvents(e *eventStream) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {
 		return false
 	}
-	if len(c.feeders) == 0 {
+	if len(c.events) == 0 {
 		c.srv.metrics.Subscribe.ActiveConnections.Inc()
 	}
-	c.feeders[f] = struct{}{}
+	c.events[e] = struct{}{}
 	return true
 }
 
-func (c *connection) removeFeeder(f *feeder) {
+func (c *connection) removeEvents(e *eventStream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.feeders[f]; !ok {
+	if _, ok := c.events[e]; !ok {
 		return
 	}
-	delete(c.feeders, f)
-	if len(c.feeders) == 0 {
+	delete(c.events, e)
+	if len(c.events) == 0 {
 		c.srv.metrics.Subscribe.ActiveConnections.Dec()
 	}
 }
 
-// endSubscriptions asks every feeder to deliver what is queued by the given
+// endEvents asks every event stream to deliver what is queued by the given
 // time and end, and refuses new ones.
-func (c *connection) endSubscriptions(until time.Time) {
+func (c *connection) endEvents(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.draining = true
-	for f := range c.feeders {
-		f.stop(until)
+	for e := range c.events {
+		e.stop(until)
 	}
 }
 
-// awaitSubscriptions waits until no feeder is left, or ctx ends.
-func (c *connection) awaitSubscriptions(ctx context.Context) bool {
+// awaitEvents waits until no event stream is left, or ctx ends.
+func (c *connection) awaitEvents(ctx context.Context) bool {
 	for {
 		c.mu.Lock()
-		var one *feeder
-		for f := range c.feeders {
-			one = f
+		var one *eventStream
+		for e := range c.events {
+			one = e
 			break
 		}
 		c.mu.Unlock()

@@ -20,13 +20,12 @@ type control struct {
 	frames *frames
 	out    *replies
 	decode wire.Decoder
-	acks   *ackLedger // built with the first acked publish
+	shape  *answers // built with the first ledger
+	acks   *ledger  // answers owed for publishes; nil before the first
+	turns  *ledger  // answers owed in request order; nil before the first
+	parked parking  // publishes without room
 
-	// The answers and the route of cache requests, reused: a get allocates
-	// nothing.
-	lastCache  cacheRoute
-	cacheValue wire.CacheValue
-	cacheOK    wire.CacheOK
+	lastCache cacheRoute // of the last cache request: a get allocates nothing
 
 	offer     wire.Offer
 	window    int // granted publish window; 0: answers in completion order
@@ -37,12 +36,14 @@ type control struct {
 }
 
 func newControl(c *connection, st transport.Stream) *control {
-	return &control{
+	s := &control{
 		c:      c,
 		stream: st,
 		frames: newFrames(st, c.srv),
 		out:    newReplies(st, c.srv.cfg.ReplyWriteTimeout),
 	}
+	s.parked.init(s)
+	return s
 }
 
 // verdict is what handling a frame means for its stream.
@@ -141,15 +142,20 @@ func (s *control) handle(ctx context.Context, hdr wire.Header, payload []byte) v
 	}
 }
 
-// settle waits for the publishes still owed an answer, so that a client that
-// sent FIN after its last publish gets every ack (wire 2.4).
+// settle waits for whatever is still owed an answer, so that a client that
+// sent FIN after its last request gets every answer (wire 2.4).
 func (s *control) settle(ctx context.Context) {
-	if s.acks == nil {
+	if s.acks == nil && s.turns == nil {
 		return
 	}
 	_ = s.out.flush()
-	s.acks.settle(ctx, s.c.conn.Context().Done())
-	s.acks.close()
+	s.parked.settle()
+	for _, l := range []*ledger{s.acks, s.turns} {
+		if l != nil {
+			l.settle(ctx, s.c.conn.Context().Done())
+			l.close()
+		}
+	}
 }
 
 func (s *control) logEnd(err error) {

@@ -17,14 +17,19 @@ const (
 	DefaultMaxOutstanding = 1024
 )
 
-// Served is what a node in memory offers its clients (wire 5.4). A feature is
-// offered only if it is served.
-func Served(publishWindow int) wire.Offer {
+// Served is what a node offers its clients (wire 5.4): with storage, what
+// needs a log as well. A feature is offered only if it is served.
+func Served(publishWindow int, storage bool) wire.Offer {
 	f := wire.FeatureCacheDelete | wire.FeatureStreamShards | wire.FeatureCacheShards | wire.FeatureShardOwners |
 		wire.FeatureErrorCodes | wire.FeatureUnsupported | wire.FeatureCacheConditional |
-		wire.FeatureSubscribeQueue | wire.FeatureAckOnCommit
+		wire.FeatureSubscribeQueue | wire.FeatureAckOnCommit |
+		wire.FeatureIdempotentProducer | wire.FeatureSequenceReused
 	if publishWindow > 0 {
 		f |= wire.FeaturePublishPipeline | wire.FeatureStreamPublishWindow
+	}
+	if storage {
+		f |= wire.FeaturePublishConditional | wire.FeatureAtomicCommit | wire.FeatureStreamRead | wire.FeatureRecordTimestamps | wire.FeatureSubscriptionLagged |
+			wire.FeatureCounters | wire.FeatureCacheWatch | wire.FeatureCacheWatchRetained
 	}
 	return wire.Offer{Flags: wire.KnownFlags, Features: f, HasFlags: true}
 }

@@ -20,10 +20,10 @@ func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
 	s.mu.Unlock()
 	until := time.Now().Add(lastDelivery)
 	for _, c := range conns {
-		c.endSubscriptions(until)
+		c.endEvents(until)
 	}
 	for _, c := range conns {
-		if !c.awaitSubscriptions(ctx) {
+		if !c.awaitEvents(ctx) {
 			cut++
 		}
 	}
@@ -48,11 +48,21 @@ func (s *Server) waitQuiet(ctx context.Context, grace time.Duration) {
 			return
 		}
 		now := s.served.Load()
-		if now == served && s.inflight.Load() == 0 {
+		if now == served && s.inflight.Load() == 0 && s.owed() == 0 {
 			return
 		}
 		served = now
 	}
+}
+
+// owed is how many answers wait for a commit.
+func (s *Server) owed() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		n += c.owed.Load()
+	}
+	return n
 }
 
 // pause waits d, or less when ctx ends; it says whether it waited in full.

@@ -3,12 +3,10 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/telemetry"
-	"github.com/felixlog/felix/transport"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -18,18 +16,10 @@ import (
 // place in the queue until the bytes have been handed on, so that a client
 // that does not read fills its own queue and nothing else.
 type feeder struct {
-	c        *connection
-	id       uint64
-	sub      *stream.Subscription
-	identity *identity
-	out      transport.SendStream
-	offer    wire.Offer
-	shape    stream.Shape
-	ctx      context.Context
-	end      context.CancelCauseFunc
-	unwatch  func() // stops the expiry timer
-	done     chan struct{}
-	since    time.Time // when the subscription began
+	*eventStream
+	sub   *stream.Subscription
+	shape stream.Shape
+	since time.Time // when the subscription began
 
 	delivered *telemetry.TenantMetrics
 	batch     merge
@@ -37,54 +27,16 @@ type feeder struct {
 	held      []stream.Piece // pieces whose bytes are in pending
 }
 
-// Why a feeder ends other than by its peer or its stream.
-var (
-	errDrained       = errors.New("broker shutting down")
-	errRightsExpired = errors.New("token expired")
-)
-
-// openFeeder opens the event stream and writes its hello at once: a client
-// reads the hello of one new stream before it looks at the next (wire 10.4).
-func (c *connection) openFeeder(ctx context.Context, s *control, sub *stream.Subscription, id uint64) (*feeder, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	out, err := c.conn.OpenUniStream(ctx)
-	if err != nil {
-		return nil, refuse(wire.CodeLimitExceeded, fmt.Sprintf("no event stream could be opened: %v", err))
-	}
-	hello := wire.AppendMessage(nil, &wire.EventStreamHello{SubscriptionID: id})
-	if _, err := out.Write(hello); err != nil {
-		return nil, fmt.Errorf("write hello: %w", err)
-	}
-	f := &feeder{c: c, id: id, sub: sub, identity: s.identity, out: out, offer: s.offer, shape: shapeFor(s.offer), since: c.srv.clock.Now(), done: make(chan struct{})}
-	f.delivered = c.srv.metrics.Tenants.For(s.principal.Tenant)
-	f.batch.limit(&c.srv.cfg)
-	f.ctx, f.end = context.WithCancelCause(out.Context())
-	f.unwatch = c.srv.onExpiry(s.principal, func() { f.end(errRightsExpired) })
-	if !c.addFeeder(f) {
-		f.end(errDrained)
-	}
-	return f, nil
+// newFeeder is the feeder of a subscription on its opened event stream.
+func newFeeder(e *eventStream, s *control, sub *stream.Subscription) *feeder {
+	srv := s.c.srv
+	f := &feeder{eventStream: e, sub: sub, shape: shapeFor(s.offer), since: srv.clock.Now()}
+	f.delivered = srv.metrics.Tenants.For(s.principal.Tenant)
+	f.batch.limit(&srv.cfg)
+	return f
 }
 
-func (f *feeder) start() {
-	f.c.streams.Add(1)
-	go func() {
-		defer f.c.streams.Done()
-		f.run()
-	}()
-}
-
-func (f *feeder) run() {
-	defer close(f.done)
-	err := f.deliver()
-	f.unwatch()
-	f.finish(err)
-	f.sub.Close()
-	f.end(nil)
-	f.c.removeFeeder(f)
-	f.c.releaseSubscription(f.identity)
-}
+func (f *feeder) run() { f.start(f.deliver, f.finish) }
 
 // deliver moves pieces from the queue to the stream until one of them ends.
 func (f *feeder) deliver() error {
@@ -246,14 +198,17 @@ func (f *feeder) observe(made time.Time) {
 }
 
 // finish ends the event stream in the way its end is to be read (wire 2.4):
-// FIN when the stream is gone, or after an error frame when the rights ended;
-// RESET when delivery failed on the way; with the connection on a drain.
+// FIN when the stream is gone, after an error frame when the rights ended, or
+// after the word that records were lost; RESET when delivery failed on the
+// way; with the connection on a drain.
 func (f *feeder) finish(err error) {
+	defer f.sub.Close()
 	release(f.held)
 	f.held = nil
+	var lagged *stream.LaggedError
 	switch cause := context.Cause(f.ctx); {
 	case errors.Is(cause, errRightsExpired):
-		_, _ = f.out.Write(wire.AppendMessage(nil, f.offer.Error(errExpired.Failure)))
+		f.last(f.offer.Error(errExpired.Failure))
 	case errors.Is(cause, errDrained):
 		// The stream stays open until the connection closes: a clean end
 		// would tell the client that the subscription is complete, and it
@@ -261,19 +216,11 @@ func (f *feeder) finish(err error) {
 		if pieces, pollErr := f.sub.Poll(); pollErr == nil {
 			_ = f.send(pieces)
 		}
-		return
+	case errors.As(err, &lagged):
+		f.last(&wire.SubscriptionLagged{SubscriptionID: f.id, ResumeFrom: lagged.ResumeFrom})
 	case errors.Is(err, stream.ErrRemoved):
+		_ = f.out.CloseWrite()
 	default:
-		f.c.srv.metrics.Subscribe.Disconnects.Inc()
-		f.out.CancelWrite(codeStopped)
-		return
+		f.abort()
 	}
-	_ = f.out.CloseWrite()
-}
-
-// stop asks the feeder to deliver what is queued by the given time and end.
-func (f *feeder) stop(until time.Time) {
-	f.end(errDrained)
-	// A stream that has ended already fails its writes anyway.
-	_ = f.out.SetWriteDeadline(until)
 }

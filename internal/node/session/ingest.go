@@ -108,6 +108,10 @@ func (s *ingest) send(ctx context.Context, r *route, key []byte, keyed bool, blo
 		return r.refused.Code == wire.CodeNotFound
 	}
 	batch := broker.Batch{Count: block.Count(), PayloadBytes: block.PayloadBytes(), Block: block}
-	publishUnacked(ctx, s.c, s.identity, r.shard(key, keyed), batch)
+	sh := r.shard(key, keyed)
+	if s.c.srv.cfg.RecordPublishers && sh.Durable() {
+		batch.Publisher = publisherOf(s.principal)
+	}
+	publishUnacked(ctx, s.c.srv, s.identity, sh, batch, unackedPolicy(s.c.srv))
 	return true
 }

@@ -14,14 +14,28 @@ func (s *control) message(ctx context.Context, payload []byte) verdict {
 	}
 	switch m := m.(type) {
 	case *wire.CacheGet, *wire.CachePut, *wire.CacheDelete, *wire.CachePutIf, *wire.CacheDeleteIf:
-		return s.cacheRequest(m)
+		return s.cacheRequest(ctx, m)
 	case *wire.JSONPublish, *wire.JSONPublishBatch:
 		j, _ := jsonPublishOf(m)
 		return s.publishJSON(ctx, j)
+	case *wire.PublishIdempotent:
+		return s.publishIdempotent(ctx, m)
+	case *wire.ProducerInit:
+		s.awaitTurn(ctx)
+		return s.producerInit(m)
 	case *wire.Subscribe:
 		return s.subscribe(ctx, m)
 	case *wire.StreamShards, *wire.CacheShards, *wire.ShardOwners, *wire.Topology:
+		s.awaitTurn(ctx)
 		return s.discover(m)
+	}
+	if s.c.srv.cfg.Storage {
+		if v, ok := s.logMessage(ctx, m); ok {
+			return v
+		}
+	}
+	s.awaitTurn(ctx)
+	switch m := m.(type) {
 	case *wire.Unknown:
 		return s.unsupported(s.offer.Unsupported(m))
 	case *wire.Extension:
@@ -49,15 +63,33 @@ func (s *control) unsupported(u *wire.Unsupported, understood bool) verdict {
 	return goOn
 }
 
-// unserved recognises the requests of the protocol that a node in memory does
-// not serve and therefore does not advertise. Everything else a client may
-// not send.
+// logMessage serves the requests that need a log; a node in memory does not
+// advertise them.
+func (s *control) logMessage(ctx context.Context, m wire.Message) (v verdict, served bool) {
+	switch m := m.(type) {
+	case *wire.CounterAdd, *wire.CounterGet:
+		return s.cacheRequest(ctx, m), true
+	case *wire.CacheWatch:
+		return s.cacheWatch(ctx, m), true
+	case *wire.PublishIf:
+		return s.publishIf(ctx, m), true
+	case *wire.Commit:
+		return s.commit(ctx, m), true
+	case *wire.StateGet:
+		return s.stateGet(ctx, m), true
+	case *wire.StreamRead:
+		return s.streamRead(ctx, m), true
+	case *wire.OffsetForTime:
+		return s.offsetForTime(ctx, m), true
+	}
+	return goOn, false
+}
+
+// unserved recognises the requests of the protocol that this node does not
+// serve and therefore does not advertise. Everything else a client may not
+// send.
 func unserved(m wire.Message) (requestID wire.Optional[uint64], ok bool) {
 	switch m := m.(type) {
-	case *wire.ProducerInit:
-		return wire.Some(m.RequestID), true
-	case *wire.PublishIdempotent:
-		return wire.Some(m.RequestID), true
 	case *wire.PublishIf:
 		return wire.Some(m.RequestID), true
 	case *wire.CacheWatch:

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/wire"
 )
@@ -18,17 +19,14 @@ func (s *control) publishBinary(ctx context.Context, flags wire.Flags, payload [
 		if !p.Acked || !errors.Is(err, wire.ErrMalformedBody) {
 			return finish // nothing to correlate an answer with (wire 19)
 		}
-		return s.answerNow(p.RequestID, p.Idempotent, invalidRequest("malformed publish batch"))
+		return s.answerNow(formOf(&p), p.RequestID, invalidRequest("malformed publish batch"))
 	}
 	if s.expired.Load() {
 		if p.Acked {
-			s.answerNow(p.RequestID, p.Idempotent, errExpired)
+			s.answerNow(formOf(&p), p.RequestID, errExpired)
 		}
 		s.refuse(errExpired)
 		return finish
-	}
-	if p.Idempotent {
-		return s.answerNow(p.RequestID, true, invalidRequest("this broker serves no idempotent producers"))
 	}
 	r := s.routes.resolve(&p)
 	if r.refused != nil {
@@ -36,10 +34,23 @@ func (s *control) publishBinary(ctx context.Context, flags wire.Flags, payload [
 	}
 	batch := broker.Batch{Count: p.Block.Count(), PayloadBytes: p.Block.PayloadBytes(), Block: p.Block}
 	sh := r.shard(p.Key, p.Keyed)
-	if !p.Acked {
-		return publishUnacked(ctx, s.c, s.identity, sh, batch)
+	switch {
+	case !p.Acked:
+		return s.publishUnacked(ctx, sh, batch)
+	case p.Idempotent && batch.Count == 0:
+		return s.answerNow(formPublish, p.RequestID, errNoRecords)
+	case p.Idempotent:
+		batch.Producer = broker.Producer{Set: true, ID: p.ProducerID, Sequence: p.Sequence}
 	}
-	return s.publishAcked(ctx, sh, batch, p.RequestID, false)
+	return s.publishAcked(ctx, sh, batch, formOf(&p), p.RequestID)
+}
+
+// formOf is how a binary publish is answered: an idempotent one in JSON.
+func formOf(p *wire.Publish) form {
+	if p.Idempotent {
+		return formPublish
+	}
+	return formAck
 }
 
 // refusePublish answers a publish that may not be served. An acked one gets
@@ -47,7 +58,7 @@ func (s *control) publishBinary(ctx context.Context, flags wire.Flags, payload [
 // the stream is unknown and ends the client's stream otherwise (wire 19).
 func (s *control) refusePublish(p *wire.Publish, r *refusal) verdict {
 	if p.Acked {
-		return s.answerNow(p.RequestID, false, r)
+		return s.answerNow(formOf(p), p.RequestID, r)
 	}
 	if r.Code == wire.CodeNotFound {
 		s.c.srv.metrics.Publish.Dropped.Inc()
@@ -58,58 +69,63 @@ func (s *control) refusePublish(p *wire.Publish, r *refusal) verdict {
 
 // answerNow gives a publish an answer that needs no work of the core, in its
 // turn among the answers owed.
-func (s *control) answerNow(requestID uint64, json bool, r *refusal) verdict {
-	s.c.srv.metrics.Publish.Error.Inc()
-	p := s.owe(requestID, json)
+func (s *control) answerNow(f form, requestID uint64, r *refusal) verdict {
+	p := s.owePublish(f, requestID)
 	if p == nil {
 		return finish
 	}
-	p.Complete(broker.Result{Err: r})
+	p.fail(r)
 	return goOn
 }
 
-// owe opens an answer in the ledger. A full window first lets out what has
-// gathered, or nothing could ever free it.
-func (s *control) owe(requestID uint64, json bool) *pendingAck {
+// owePublish opens an answer among those to publishes; nil means that the
+// stream has ended. A full window first lets out what has gathered, or nothing
+// could ever free it.
+func (s *control) owePublish(f form, requestID uint64) *owed {
 	if s.acks == nil {
 		cfg := &s.c.srv.cfg
 		limit := cfg.MaxOutstanding
 		if s.window > 0 {
 			limit = s.window
 		}
-		s.acks = newAckLedger(s.out, s.window > 0, limit, cfg.AckWait, s.c.srv.clock, s.offer)
+		s.acks = newLedger(s.out, s.window > 0, limit, cfg.AckWait, s.c.srv.clock, s.shaper())
 	}
-	if s.acks.full() {
-		if s.out.flush() != nil {
-			return nil
-		}
-	}
-	p := s.acks.owe(requestID, json)
-	s.out.beginRound()
-	return p
+	return s.oweIn(s.acks, f, requestID)
 }
 
-// publishAcked hands an acked batch to the core. The core settles it at once
-// when the shard's lane is free, and later otherwise.
-func (s *control) publishAcked(ctx context.Context, sh *stream.Shard, batch broker.Batch, requestID uint64, json bool) verdict {
-	m := s.c.srv.metrics.Publish
+// oweIn opens an answer in l; nil means that the stream has ended.
+func (s *control) oweIn(l *ledger, f form, requestID uint64) *owed {
 	now := s.c.srv.clock.Now()
-	p := s.owe(requestID, json)
+	if p := l.tryOwe(f, requestID, now); p != nil {
+		return p
+	}
+	if s.out.flush() != nil {
+		return nil
+	}
+	defer s.out.beginRound()
+	return l.owe(f, requestID, now)
+}
+
+// shaper is what the stream's ledgers write their answers with.
+func (s *control) shaper() *answers {
+	if s.shape == nil {
+		s.shape = &answers{offer: s.offer, metrics: s.c.srv.metrics, clock: s.c.srv.clock, owed: &s.c.owed}
+	}
+	return s.shape
+}
+
+// publishAcked hands an acked batch to the core. In memory, acceptance is
+// what the ack promises (design decision 6); what goes to a log, and what the
+// node or the client wants so (wire 9.2), is answered after the commit.
+func (s *control) publishAcked(ctx context.Context, sh *stream.Shard, batch broker.Batch, f form, requestID uint64) verdict {
+	p := s.owePublish(f, requestID)
 	if p == nil {
 		return finish
 	}
-	if s.ackOnCommit() {
-		if err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Wait, p); err != nil {
-			m.Error.Inc()
-			p.Complete(broker.Result{Err: err})
-			return goOn
-		}
-		m.OK.Inc()
-		m.Bytes.Add(float64(batch.PayloadBytes))
-		s.acks.left(p, now)
-		return goOn
+	if sh.Durable() || batch.Producer.Set || s.ackOnCommit() {
+		return s.publishCommitted(ctx, sh, batch, p)
 	}
-	// In memory, acceptance is what the ack promises (design decision 6).
+	m := s.c.srv.metrics.Publish
 	err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Fail, nil)
 	if err != nil {
 		m.Error.Inc()
@@ -117,101 +133,99 @@ func (s *control) publishAcked(ctx context.Context, sh *stream.Shard, batch brok
 		m.Accepted.Inc()
 		m.Bytes.Add(float64(batch.PayloadBytes))
 	}
-	p.Complete(broker.Result{Err: err})
-	m.Latency.Observe(s.c.srv.clock.Now().Sub(now))
+	p.accept(err)
+	m.Latency.Observe(s.c.srv.clock.Now().Sub(p.started))
 	return goOn
 }
 
-// ackOnCommit says whether this client's acks wait for the write: asked for
-// by the node's configuration or by the client (wire 9.2).
+// ackOnCommit says whether this client's acks wait for the write of every
+// stream: asked for by the node's configuration or by the client.
 func (s *control) ackOnCommit() bool {
 	return s.c.srv.cfg.AckOnCommit || s.offer.Has(wire.FeatureAckOnCommit)
 }
 
-// publishUnacked hands over a batch nobody waits for. Without room it is
-// shed, or with ingress_wait the stream is not read on.
-func publishUnacked(ctx context.Context, c *connection, id *identity, sh *stream.Shard, batch broker.Batch) verdict {
-	policy := broker.Drop
-	if c.srv.cfg.IngressWait {
-		policy = broker.Backpressure
+// publishCommitted hands over a batch that the core answers once it is
+// written. Without room for it the publish is parked: it waits its time away
+// from this goroutine, which goes on reading.
+func (s *control) publishCommitted(ctx context.Context, sh *stream.Shard, batch broker.Batch, p *owed) verdict {
+	p.bytes = batch.PayloadBytes
+	s.sign(sh, &batch)
+	if s.parked.idle() {
+		err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Try, p)
+		switch {
+		case err == nil:
+			p.ledger.left(p, p.started)
+			return goOn
+		case !wantsRoom(err):
+			countRefused(sh, err)
+			p.fail(err)
+			return goOn
+		}
 	}
-	m := c.srv.metrics.Publish
-	if err := c.srv.broker.Publish(ctx, sh, id.publish, batch, policy, nil); err != nil {
+	return s.park(ctx, parkedPublish{shard: sh, batch: batch, policy: broker.Wait, done: p, since: p.started})
+}
+
+// sign adds who publishes, where that is to be kept.
+func (s *control) sign(sh *stream.Shard, batch *broker.Batch) {
+	if s.c.srv.cfg.RecordPublishers && sh.Durable() {
+		batch.Publisher = publisherOf(s.principal)
+	}
+}
+
+// wantsRoom says that a publish may succeed as soon as others are done. Over
+// its quota a tenant is refused at once, however long it would wait.
+func wantsRoom(err error) bool {
+	var full *broker.OverloadedError
+	return errors.As(err, &full) && full.Reason != broker.TenantQuota
+}
+
+// countRefused lets a refusal under [broker.Try], which counts nothing, appear
+// in the tenant's account.
+func countRefused(sh *stream.Shard, err error) {
+	var full *broker.OverloadedError
+	if errors.As(err, &full) {
+		sh.Account().Count(full.Reason, admission.Refused)
+	}
+}
+
+// publishUnacked hands over a batch nobody waits for, behind what is parked.
+func (s *control) publishUnacked(ctx context.Context, sh *stream.Shard, batch broker.Batch) verdict {
+	s.sign(sh, &batch)
+	policy := unackedPolicy(s.c.srv)
+	if s.parked.idle() {
+		if policy == broker.Drop {
+			publishUnacked(ctx, s.c.srv, s.identity, sh, batch, policy)
+			return goOn
+		}
+		err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Try, nil)
+		var full *broker.OverloadedError
+		if !errors.As(err, &full) {
+			s.c.srv.countUnacked(batch, err)
+			return goOn
+		}
+	}
+	return s.park(ctx, parkedPublish{shard: sh, batch: batch, policy: policy})
+}
+
+// unackedPolicy says what happens to a batch nobody waits for when there is no
+// room: it is shed, or with ingress_wait the stream is not read on.
+func unackedPolicy(srv *Server) broker.Policy {
+	if srv.cfg.IngressWait {
+		return broker.Backpressure
+	}
+	return broker.Drop
+}
+
+func publishUnacked(ctx context.Context, srv *Server, id *identity, sh *stream.Shard, batch broker.Batch, policy broker.Policy) {
+	srv.countUnacked(batch, srv.broker.Publish(ctx, sh, id.publish, batch, policy, nil))
+}
+
+func (s *Server) countUnacked(batch broker.Batch, err error) {
+	m := s.metrics.Publish
+	if err != nil {
 		m.Dropped.Inc()
-	} else {
-		m.Accepted.Inc()
-		m.Bytes.Add(float64(batch.PayloadBytes))
+		return
 	}
-	return goOn
-}
-
-// A jsonPublish is publish or publish_batch (wire 7.3), which differ in how
-// many payloads they carry and in what an absent ack means.
-type jsonPublish struct {
-	tenant, namespace, stream string
-	block                     wire.Block
-	key                       wire.Optional[[]byte]
-	requestID                 wire.Optional[uint64]
-	ack                       wire.AckMode
-	name                      string
-}
-
-func jsonPublishOf(m wire.Message) (jsonPublish, bool) {
-	switch m := m.(type) {
-	case *wire.JSONPublish:
-		return jsonPublish{m.Tenant, m.Namespace, m.Stream, wire.AppendBlock(nil, m.Payload), m.Key, m.RequestID, m.Ack.Or(wire.AckPerMessage), "publish"}, true
-	case *wire.JSONPublishBatch:
-		return jsonPublish{m.Tenant, m.Namespace, m.Stream, m.Payloads, m.Key, m.RequestID, m.Ack.Or(wire.AckPerBatch), "publish batch"}, true
-	}
-	return jsonPublish{}, false
-}
-
-// publishJSON serves the JSON forms. A refused permission ends the stream; an
-// unknown stream or a full queue does not (wire 8.1, 19).
-func (s *control) publishJSON(ctx context.Context, j jsonPublish) verdict {
-	s.c.srv.countJSON(j)
-	acked := j.ack != wire.AckNone
-	if acked && !j.requestID.Set {
-		s.refuse(invalidRequest("missing request_id for acked " + j.name))
-		return goOn
-	}
-	r := &route{refused: errExpired}
-	if !s.expired.Load() {
-		r = s.c.srv.routeTo(s.principal, j.tenant, j.namespace, j.stream)
-	}
-	if r.refused != nil {
-		return s.refuseJSON(j, acked, r.refused)
-	}
-	batch := broker.Batch{Count: j.block.Count(), PayloadBytes: j.block.PayloadBytes(), Block: j.block}
-	sh := r.shard(j.key.Value, j.key.Set)
-	if !acked {
-		return publishUnacked(ctx, s.c, s.identity, sh, batch)
-	}
-	return s.publishAcked(ctx, sh, batch, j.requestID.Value, true)
-}
-
-func (s *control) refuseJSON(j jsonPublish, acked bool, r *refusal) verdict {
-	ends := r.Code == wire.CodeForbidden || r.Code == wire.CodeUnauthenticated
-	switch {
-	case acked:
-		s.answerNow(j.requestID.Value, true, r)
-	case ends:
-		s.refuse(r)
-	default:
-		s.c.srv.metrics.Publish.Dropped.Inc()
-	}
-	if ends {
-		return finish
-	}
-	return goOn
-}
-
-// countJSON counts publishes in the slower encoding, so that an operator sees
-// who could be faster.
-func (s *Server) countJSON(j jsonPublish) {
-	if j.name == "publish" {
-		s.metrics.Publish.JSON.Inc()
-	} else {
-		s.metrics.Publish.JSONBatch.Inc()
-	}
+	m.Accepted.Inc()
+	m.Bytes.Add(float64(batch.PayloadBytes))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/storage/shardlog"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -33,7 +34,9 @@ func unauthenticated(message string) *refusal {
 var (
 	errDraining       = refuse(wire.CodeDraining, "broker is shutting down; connect to another or try again shortly")
 	errUnacknowledged = refuse(wire.CodeUnacknowledged, "publish not confirmed in time; it may have been applied")
+	errUnconfirmed    = refuse(wire.CodeUnacknowledged, "write not confirmed in time; it may have been applied")
 	errExpired        = unauthenticated("token expired; authenticate again with a fresh one")
+	errNoRecords      = invalidRequest("a numbered or conditional batch needs records")
 	errTenant         = refuse(wire.CodeForbidden, "tenant mismatch")
 	errForbidden      = refuse(wire.CodeForbidden, "forbidden")
 )
@@ -56,7 +59,59 @@ func asRefusal(err error) *refusal {
 	case errors.Is(err, broker.ErrClosed):
 		return errDraining
 	}
+	if r := asStorageRefusal(err); r != nil {
+		return r
+	}
 	return refuse(wire.CodeInternal, "internal error: "+err.Error())
+}
+
+// The reasons of refusals that come from the log, beside those of wire 16.2.
+const (
+	reasonNotReady    = "not_ready"     // the log is being opened
+	reasonFailed      = "failed"        // the log is refused, or its disk failed
+	reasonStorageFull = "storage_full"  // the disk is
+	storageFullRetry  = 1 * time.Second // how soon to come again then
+)
+
+// asStorageRefusal words the errors of the log, of streams and caches alike;
+// nil for others. A disk without room is told from one that failed: of the
+// first nothing was kept, of the second nobody knows.
+func asStorageRefusal(err error) *refusal {
+	var unavailable *stream.UnavailableError
+	var full *stream.StorageFullError
+	var failed *stream.StorageFailedError
+	var needsLog *stream.NeedsLogError
+	switch {
+	case errors.As(err, &unavailable):
+		return unavailableAs(err, unavailable.Reason == stream.Opening)
+	case errors.As(err, &full):
+		return storageFull(err)
+	case errors.As(err, &failed):
+		return refuse(wire.CodeStorage, err.Error())
+	case errors.As(err, &needsLog), errors.Is(err, broker.ErrCommitShape), errors.Is(err, shardlog.ErrInvalid):
+		return invalidRequest(err.Error())
+	}
+	return nil
+}
+
+// unavailableAs refuses a request to a shard that is being opened, or whose
+// log is refused or has failed. Nothing was done; other shards serve on.
+func unavailableAs(err error, opening bool) *refusal {
+	r := refuse(wire.CodeShardUnavailable, err.Error())
+	r.Detail.Reason = reasonFailed
+	if opening {
+		r.Detail = wire.Detail{Reason: reasonNotReady, RetryAfterMS: milliseconds(openingRetry)}
+	}
+	return r
+}
+
+// openingRetry is how soon a shard that is being opened may be asked again.
+const openingRetry = 100 * time.Millisecond
+
+func storageFull(err error) *refusal {
+	r := refuse(wire.CodeOverloaded, err.Error())
+	r.Detail = wire.Detail{Reason: reasonStorageFull, RetryAfterMS: milliseconds(storageFullRetry)}
+	return r
 }
 
 func overloaded(e *broker.OverloadedError) *refusal {
@@ -70,9 +125,16 @@ func milliseconds(d time.Duration) uint64 {
 	return uint64((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
 }
 
-// refuse answers the request in hand with an `error` message.
+// refuse answers the request in hand with an `error` message, behind the
+// answers that are owed: it names no request (wire 8.1).
 func (s *control) refuse(r *refusal) {
-	s.answer(s.offer.Error(r.Failure))
+	if s.turns.idle() {
+		s.answer(s.offer.Error(r.Failure))
+		return
+	}
+	if p := s.owe(formRefusal, wire.Optional[uint64]{}); p != nil {
+		p.accept(r)
+	}
 }
 
 // answer appends one message to the answers of the round.

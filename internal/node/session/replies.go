@@ -14,9 +14,10 @@ import (
 //   - While the reader works through the frames of one read, answers only
 //     gather. The reader flushes them in one write when no whole frame is left
 //     at hand (design: the path of a get has no hop).
-//   - An answer that comes later, from an executor or a committer, is written
-//     at once by whoever brings it, if the peer's window has room. It never
-//     blocks that goroutine: without room a writer goroutine takes over.
+//   - Answers that come later, from an executor or a committer, are written
+//     together at the end of its round by whoever brings them, if the peer's
+//     window has room. It never blocks that goroutine: without room a writer
+//     goroutine takes over.
 //
 // What is pending is bounded by maxPending; a peer that does not read its
 // answers loses its stream, and only that.
@@ -80,6 +81,10 @@ func (r *replies) setLocked(pending []byte) {
 		r.failLocked(errRepliesFull)
 	}
 }
+
+// Flush sends what others than the reader have answered: it implements
+// [broker.Flusher].
+func (r *replies) Flush() { r.kick() }
 
 // kick writes what is pending unless a round or another write will.
 func (r *replies) kick() {

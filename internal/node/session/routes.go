@@ -89,7 +89,8 @@ func (s *Server) routeTo(p *auth.Principal, tenant, namespace, name string) *rou
 }
 
 // stream finds a registered stream. On a node that creates on first use, a
-// stream in a known namespace appears here, within a limit.
+// stream in a known namespace appears here, within a limit; it is durable where
+// there is storage.
 func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) {
 	st, err := s.broker.Stream(tenant, namespace, name)
 	var missing *broker.NotFoundError
@@ -97,7 +98,7 @@ func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) 
 		return st, err
 	}
 	full := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: name}
-	err = s.create(missing, func() error { return s.broker.AddStream(full, broker.StreamOptions{}) })
+	err = s.create(missing, func() error { return s.broker.AddStream(full, broker.StreamOptions{Durable: s.cfg.Storage}) })
 	if err != nil {
 		return nil, err
 	}

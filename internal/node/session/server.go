@@ -10,6 +10,7 @@ package session
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -39,19 +40,26 @@ type Config struct {
 	FrameReadTimeout     time.Duration // longest pause inside a frame
 	ReplyWriteTimeout    time.Duration // longest a blocked answer may take
 
-	PublishWindow   int // acked publishes outstanding per stream; 0 grants no pipeline
-	MaxOutstanding  int // the same for clients without the pipeline
-	AckOnCommit     bool
-	IngressWait     bool // unacked publishes wait for room instead of being shed
-	AckWait         time.Duration
-	EventMaxEvents  int
-	EventMaxBytes   int
-	EventMaxDelay   time.Duration
-	SingleEvent     bool // one event a frame, at once (broker 7.6)
-	MaxBytesPerSend int  // bytes a feeder gathers before it writes
+	PublishWindow    int           // acked publishes outstanding per stream; 0 grants no pipeline
+	MaxOutstanding   int           // the same for clients without the pipeline
+	QueueWait        time.Duration // a publish that found no room waits this long
+	AckOnCommit      bool          // in-memory streams, too
+	RecordPublishers bool          // keep with durable batches who published them
+	IngressWait      bool          // unacked publishes wait for room instead of being shed
+	AckWait          time.Duration
+	EventMaxEvents   int
+	EventMaxBytes    int
+	EventMaxDelay    time.Duration
+	SingleEvent      bool // one event a frame, at once (broker 7.6)
+	MaxBytesPerSend  int  // bytes a feeder gathers before it writes
 
 	MaxSubscriptions    int // per identity and connection
 	MaxSubscriptionsAll int // per connection
+	WatchQueue          int // changes that may wait for one watch
+
+	MaxReadRecords int // of one stream_read
+
+	Storage bool // the broker has logs: what needs one is served
 
 	EnforceExpiry   bool // decision 8: rights end at token expiry plus ExpiryLeeway
 	BindSubject     bool // the token's subject must match the client certificate
@@ -77,6 +85,9 @@ type Server struct {
 	inflight         atomic.Int64 // requests being served
 	served           atomic.Int64 // requests served since the start
 
+	keySeed maphash.Seed    // of the keys being written on a stream
+	noWait  context.Context // has ended: what waits for it does not wait
+
 	mu    sync.Mutex
 	conns map[*connection]struct{}
 	idle  sync.WaitGroup // connections being served
@@ -84,7 +95,9 @@ type Server struct {
 
 // NewServer builds a server over b. Nothing runs until ServeConn.
 func NewServer(cfg Config, b *broker.Broker, v *auth.Verifier, m *telemetry.Metrics, clock broker.Clock, log *slog.Logger) *Server {
-	return &Server{cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, conns: make(map[*connection]struct{})}
+	noWait, end := context.WithCancel(context.Background())
+	end()
+	return &Server{noWait: noWait, cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, keySeed: maphash.MakeSeed(), conns: make(map[*connection]struct{})}
 }
 
 // ServeConn serves conn until it ends. It returns after the last of the

@@ -1,0 +1,248 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/felixlog/felix/storage/fs"
+	"github.com/felixlog/felix/storage/journal"
+	"github.com/felixlog/felix/storage/shardlog"
+)
+
+// lockName is the file in the root that the process with the store open holds
+// locked.
+const lockName = "LOCK"
+
+// The defaults of Config.
+const (
+	DefaultMaxOpenSealed = 256
+	DefaultMaxFlushes    = 32
+	DefaultOpenParallel  = 8
+)
+
+// Config says where the logs are and how they are kept.
+type Config struct {
+	// Root is the directory of the store. It is made if it does not exist.
+	Root string
+	// Log holds the settings of every log. Its Name, Projection, Producers,
+	// Clock, Gate, Journal, Descriptors, Metrics, Logger, Admit and AfterRound
+	// are set by the store.
+	Log shardlog.Options
+	// MaxOpenSealed bounds the descriptors of sealed segments, for each space;
+	// 0 means 256.
+	MaxOpenSealed int
+	// MaxFlushes bounds the device flushes that run at once; 0 means 32.
+	MaxFlushes int
+	// OpenParallel bounds the logs that are being opened at once, beside one
+	// more that somebody waits for; 0 means 8.
+	OpenParallel int
+	// JournalBytes is the size of each of the two files of the commit journal,
+	// which logs in on_commit mode share; 0 means 64 MiB, or 1/32 of the free
+	// space where that is less, and a negative number none.
+	JournalBytes int64
+	// SoftFreeBytes is the free space below which appends to streams are
+	// refused, so that what frees space and what moves positions still finds
+	// some; 0 is no such bound.
+	SoftFreeBytes uint64
+}
+
+// Deps are what a store takes from its surroundings.
+type Deps struct {
+	Clock shardlog.Clock
+	// Logger is nil for silence.
+	Logger *slog.Logger
+}
+
+// LogOptions are what one log has of its own.
+type LogOptions struct {
+	// Retention applies to streams alone; it is ignored where a log is the
+	// latest of each key.
+	Retention shardlog.Retention
+	// Producers keeps the state of idempotent producers.
+	Producers bool
+	// AfterRound is called by the log after the completions of a round.
+	AfterRound func()
+	// BaseOffset is where a log that does not exist yet begins.
+	BaseOffset uint64
+	// Background marks an open that nobody waits for. It leaves room for those
+	// that somebody does, and becomes one when somebody asks for the same log.
+	Background bool
+}
+
+// A Store is the logs under one root. It is safe for concurrent use.
+type Store struct {
+	fs      fs.FS
+	cfg     Config
+	clock   shardlog.Clock
+	logger  *slog.Logger
+	metrics *shardlog.Metrics
+	gate    *shardlog.Gate
+	sealed  map[Space]*shardlog.Descriptors
+	lock    io.Closer
+	space   *freeSpace
+	// journal is nil where logs sync their own files.
+	journal *journal.Journal
+
+	// Slots to open a log in: every open takes one of opening, one that nobody
+	// waits for takes one of background first, which has one less.
+	opening, background chan struct{}
+
+	mu     sync.Mutex
+	slots  map[slotKey]*slot
+	closed bool
+}
+
+// slotKey names a log of the store.
+type slotKey struct {
+	space Space
+	key   Key
+}
+
+// ErrClosed answers a call on a store that was closed.
+var ErrClosed = errors.New("storage closed")
+
+// Open opens the store under cfg.Root and locks it for this process: a
+// *fs.LockedError says who else has it. What a crash left in the commit journal
+// is brought to its logs, or refused with a *journal.DamagedError. No log is
+// opened yet.
+func Open(f fs.FS, cfg Config, deps Deps) (*Store, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if deps.Clock == nil {
+		return nil, errors.New("storage: a clock is required")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := fs.MkdirDurable(f, cfg.Root); err != nil {
+		return nil, fmt.Errorf("make storage root: %w", err)
+	}
+	lock, err := f.Lock(filepath.Join(cfg.Root, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("lock storage root: %w", err)
+	}
+	s := &Store{
+		fs: f, cfg: cfg, clock: deps.Clock, logger: deps.Logger, lock: lock,
+		metrics:    shardlog.NewMetrics(),
+		gate:       shardlog.NewGate(cfg.MaxFlushes),
+		sealed:     make(map[Space]*shardlog.Descriptors),
+		opening:    make(chan struct{}, cfg.OpenParallel+1),
+		background: make(chan struct{}, cfg.OpenParallel),
+		slots:      make(map[slotKey]*slot),
+	}
+	for _, space := range Spaces() {
+		s.sealed[space] = shardlog.NewDescriptors(cfg.MaxOpenSealed)
+	}
+	if err := s.openJournal(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.space = watchFreeSpace(f, cfg.Root, cfg.SoftFreeBytes, deps.Clock, deps.Logger)
+	return s, nil
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.MaxOpenSealed == 0 {
+		c.MaxOpenSealed = DefaultMaxOpenSealed
+	}
+	if c.MaxFlushes == 0 {
+		c.MaxFlushes = DefaultMaxFlushes
+	}
+	if c.OpenParallel == 0 {
+		c.OpenParallel = DefaultOpenParallel
+	}
+	switch {
+	case c.Root == "":
+		return c, errors.New("storage: a root directory is required")
+	case c.MaxOpenSealed < 0:
+		return c, fmt.Errorf("storage: open sealed segments %d: must be positive", c.MaxOpenSealed)
+	case c.MaxFlushes < 0:
+		return c, fmt.Errorf("storage: concurrent flushes %d: must be positive", c.MaxFlushes)
+	case c.OpenParallel < 0:
+		return c, fmt.Errorf("storage: logs opened at once %d: must be positive", c.OpenParallel)
+	}
+	return c, nil
+}
+
+// Root is the directory of the store.
+func (s *Store) Root() string { return s.cfg.Root }
+
+// FS is the file system it is on.
+func (s *Store) FS() fs.FS { return s.fs }
+
+// Metrics are those of all its logs.
+func (s *Store) Metrics() *shardlog.Metrics { return s.metrics }
+
+// Close closes every log, several at once, waits for those being opened, and
+// gives the root free. What is asked of the store afterwards is answered with
+// ErrClosed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	open := make([]*slot, 0, len(s.slots))
+	for _, slot := range s.slots {
+		open = append(open, slot)
+	}
+	s.mu.Unlock()
+
+	s.space.stop()
+	var (
+		group  errgroup.Group
+		mu     sync.Mutex
+		failed []error
+	)
+	group.SetLimit(s.cfg.OpenParallel + 1)
+	for _, slot := range open {
+		group.Go(func() error {
+			<-slot.done
+			if slot.log == nil {
+				return nil
+			}
+			if err := slot.log.Close(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through failed
+	if s.journal != nil {
+		failed = append(failed, s.journal.Close())
+	}
+	return errors.Join(append(failed, s.lock.Close())...)
+}
+
+// CloseLog closes one log, where it is open: for a shard this broker has no
+// part in any more. A later OpenLog opens it again.
+func (s *Store) CloseLog(ctx context.Context, space Space, key Key) error {
+	s.mu.Lock()
+	slot := s.slots[slotKey{space, key}]
+	s.mu.Unlock()
+	if slot == nil {
+		return nil
+	}
+	log, err := slot.wait(ctx)
+	if err != nil {
+		return err
+	}
+	err = log.Close()
+	s.forget(slot)
+	return err
+}
+
+// checkEvery is how often the free space is looked at.
+const checkEvery = time.Second
