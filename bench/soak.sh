@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# The long campaigns: every fuzz target for FUZZTIME, then all tests COUNT
-# times with the race detector in shuffled order.
-#   bench/soak.sh FUZZTIME COUNT
+# The long campaigns: every fuzz target for FUZZTIME, the campaigns of the log
+# SOAK times their usual size, KILLS kills of a node in each of the kill
+# campaigns, then all tests COUNT times with the race detector in shuffled
+# order.
+#   bench/soak.sh FUZZTIME COUNT SOAK KILLS
 set -euo pipefail
 fuzztime=${1:-2m}
 count=${2:-20}
+soak=${3:-100}
+kills=${4:-200}
 cd "$(dirname "$0")/.."
 
 for dir in $(go list -f '{{if .TestGoFiles}}{{.Dir}}{{end}}{{if .XTestGoFiles}} {{.Dir}}{{end}}' ./... | tr ' ' '\n' | sort -u); do
@@ -13,6 +17,12 @@ for dir in $(go list -f '{{if .TestGoFiles}}{{.Dir}}{{end}}{{if .XTestGoFiles}} 
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" "$dir"
 	done
 done
+
+echo "== campaigns, $soak times their size"
+SOAK=$soak go test -count=1 -timeout 12h ./storage/... ./broker/...
+
+echo "== $kills kills"
+KILLS=$kills go test -count=1 -v -timeout 6h ./durability
 
 echo "== tests $count times"
 go test -race -shuffle=on -count="$count" -timeout 6h ./...

@@ -1,5 +1,5 @@
-// Package broker is the core of a Felix broker, in memory: it knows no
-// sockets, no wire format and no files.
+// Package broker is the core of a Felix broker: it knows no sockets and no wire
+// format, and files only through package storage.
 //
 // The path of a publish, in the order of the code:
 //
@@ -11,6 +11,12 @@
 //     publish at once on the caller's goroutine, a busy one queues it.
 //  4. On the lane the batch is claimed (it gets its offsets) and applied (ring
 //     and fanout, package stream), and its [Completion] is told.
+//
+// On a durable stream a log lies between the two: on the lane the batch gets
+// its offsets and joins what the log gathers, and the lane is free. The log's
+// committer writes and syncs the round, and hands its batches in offset order
+// to their turn (stream/turn.go), where each is applied and answered; answers
+// of one round that go to one [Flusher] leave together.
 //
 // The path of a cache operation is [Broker.Cache] and the handle's methods
 // (package cache).

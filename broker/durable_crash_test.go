@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
 )
@@ -46,7 +47,7 @@ func (c told) Complete(r Result) {
 // at its offset; what is there was sent, once; numbered batches sent again by
 // a publisher that does not know how they ended are there once.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
-	for seed := range uint64(25 * soak()) {
+	for seed := range uint64(25 * fstest.Soak()) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashCampaign(t, seed) })
 	}
 }
@@ -55,6 +56,10 @@ func crashCampaign(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	log := shardlog.Options{Fsync: shardlog.OnCommit, SegmentBytes: 1024 << rng.IntN(4), IndexSpacing: 256}
 	disk := fstest.New(seed)
+	journal := int64(-1) // each shard syncs its own files
+	if seed%2 == 0 {
+		journal = 16 << 10 << rng.IntN(4)
+	}
 	var models [crashShards]publisherModel
 	for i := range models {
 		models[i] = publisherModel{acked: map[uint64]string{}, sent: map[string]bool{}}
@@ -66,7 +71,7 @@ func crashCampaign(t *testing.T, seed uint64) {
 	var pending [crashShards]*numbered // sent, and not answered before the crash
 	var next [crashShards]uint64
 	for life := range 4 {
-		d := openDurable(t, disk, root, log, small())
+		d := openStore(t, disk, storage.Config{Root: root, Log: log, JournalBytes: journal}, small())
 		all := d.durable("s", crashShards)
 		for i, sh := range all {
 			d.must(sh.Ready(t.Context()))

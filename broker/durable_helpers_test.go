@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -17,14 +15,6 @@ import (
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
 )
-
-// soak is how many times longer than usual the campaigns are.
-func soak() int {
-	if n, err := strconv.Atoi(os.Getenv("FELIX_SOAK")); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
 
 const root = "/felix"
 
@@ -43,9 +33,16 @@ type durableFixture struct {
 	closed sync.Once
 }
 
+// openDurable opens a store whose logs sync their own files, so that a test
+// that holds or fails a shard's files does so to its commits.
 func openDurable(t testing.TB, f fs.FS, dir string, log shardlog.Options, cfg Config) *durableFixture {
 	t.Helper()
-	store, err := storage.Open(f, storage.Config{Root: dir, Log: log}, storage.Deps{Clock: testClock{}})
+	return openStore(t, f, storage.Config{Root: dir, Log: log, JournalBytes: -1}, cfg)
+}
+
+func openStore(t testing.TB, f fs.FS, at storage.Config, cfg Config) *durableFixture {
+	t.Helper()
+	store, err := storage.Open(f, at, storage.Deps{Clock: testClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}

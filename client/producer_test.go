@@ -56,7 +56,7 @@ func TestProducerStoresOnce(t *testing.T) {
 		"cut before the write": func(n int, _ *wire.Publish) (wire.Message, bool, bool) { return nil, cuts[n], false },
 		"cut after the write":  func(n int, _ *wire.Publish) (wire.Message, bool, bool) { return nil, cuts[n], true },
 		"overloaded": func(n int, _ *wire.Publish) (wire.Message, bool, bool) {
-			if n < 150 && n%13 == 5 {
+			if n == 0 || n < 150 && n%13 == 5 {
 				return publishError(wire.CodeOverloaded, wire.RetryAfter), false, false
 			}
 			return nil, false, false

@@ -29,6 +29,8 @@ func (b *shardModel) offer(id, number uint64, payload string) wire.Message {
 		return &wire.PublishOK{Offset: wire.Some(number)}
 	case number < next:
 		return &wire.PublishOK{Offset: wire.Some(number)}
+	case next == 0:
+		return &wire.PublishRefused{Reason: wire.RefusedReason{Kind: wire.RefusedUnknownProducer}}
 	default:
 		return &wire.PublishRefused{Reason: wire.RefusedReason{Kind: wire.RefusedSequenceGap, Expected: next}}
 	}

@@ -125,9 +125,12 @@ func (s *producerShard) againRefused(l *lane, r *request, refusal *RefusedError)
 		}
 		r.attempts++
 		return true
-	case SequenceGap:
-		// The one missing is under way: it failed too and goes first.
-		r.hasty = refusal.Expected >= s.oldest() && refusal.Expected < r.number
+	case SequenceGap, UnknownProducer:
+		// The one missing is under way: it failed too and goes first. While
+		// that is the very first the broker does not know the producer.
+		oldest := s.oldest()
+		r.hasty = oldest < r.number && (refusal.Reason == UnknownProducer && oldest == 0 ||
+			refusal.Reason == SequenceGap && refusal.Expected >= oldest && refusal.Expected < r.number)
 		return r.hasty
 	}
 	return false

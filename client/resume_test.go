@@ -337,10 +337,12 @@ func TestFruitlessResumesEnd(t *testing.T) {
 // longer to serve the shard than one call is tried for; a first subscribe is
 // told soon.
 func TestASubscriptionWaitsForItsShard(t *testing.T) {
+	confirmed := make(chan struct{})
 	p := subscriber(t, func(n int, s *peerStream, m *wire.Subscribe) {
 		switch {
 		case n == 1:
 			s.events(durableAt(3, 3))
+			<-confirmed
 			s.conn.Close(7, "cut")
 		case n < 30:
 			s.send(notReady())
@@ -355,6 +357,7 @@ func TestASubscriptionWaitsForItsShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
+	close(confirmed)
 	expect(t, sub, "x", 3, 0)
 
 	var asked atomic.Int64

@@ -55,7 +55,7 @@ func TestASlowSubscriberLosesNothing(t *testing.T) {
 
 // TestASlowWatcherMissesNothing: likewise for changes.
 func TestASlowWatcherMissesNothing(t *testing.T) {
-	const changes, writers = 4000, 16
+	const changes, writers = 2400, 16
 	n, c := durableNode(t, smallWindows())
 	n.CreateCache("users")
 	ctx := testContext(t)
@@ -100,7 +100,7 @@ func TestASlowWatcherMissesNothing(t *testing.T) {
 // TestWatchersThatJoinUnderLoad: a copy kept by watching is the cache, from
 // whichever moment it began.
 func TestWatchersThatJoinUnderLoad(t *testing.T) {
-	const rounds, watchers, shards = 300, 6, 3
+	const rounds, watchers, shards = 180, 6, 3
 	n, c := durableNode(t)
 	n.CreateCacheWith("users", broker.CacheOptions{Shards: shards, Durable: true})
 	ctx := testContext(t)

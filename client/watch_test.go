@@ -154,10 +154,12 @@ func TestWatchResumes(t *testing.T) {
 // TestWatchWaitsForItsShard: a broker that starts again may take longer to
 // serve the shard than one call is tried for.
 func TestWatchWaitsForItsShard(t *testing.T) {
+	confirmed := make(chan struct{})
 	c := dial(t, []string{watching(t, 1, func(n int, s *peerStream, m *wire.CacheWatch) {
 		switch {
 		case n == 1:
 			s.changes(wire.CacheWatchStarted{ResumeOffset: 5})
+			<-confirmed
 			s.conn.Close(7, "cut")
 		case n < 30:
 			s.send(notReady())
@@ -166,7 +168,9 @@ func TestWatchWaitsForItsShard(t *testing.T) {
 			s.changes(wire.CacheWatchStarted{ResumeOffset: 6}).put(5, "a", "1")
 		}
 	}).addr()})
-	expectChanges(t, watch(t, c), "a=1@5")
+	w := watch(t, c)
+	close(confirmed)
+	expectChanges(t, w, "a=1@5")
 }
 
 // TestWatchResnapshot: what was compacted away is not passed over in silence.

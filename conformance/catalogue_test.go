@@ -11,16 +11,15 @@ import (
 type status struct {
 	id       string
 	required bool
-	// test is the Go test that has it, with the client before a recorder or
-	// a breaking link; "" for those of the scripts and for those that wait.
+	// test is the Go test that has it: with a client before a recorder or a
+	// breaking link, or by hand what no published client can do; "" for those
+	// of the scripts and for those that wait.
 	test string
 	// waits names what a node must have first; "" for those that run.
 	waits string
 }
 
-const (
-	storage = "durable storage"
-)
+const groups = "consumer groups"
 
 // catalogue is the list of wire 22.4.
 var catalogue = []status{
@@ -33,8 +32,8 @@ var catalogue = []status{
 	{"cache.miss_is_absent", true, "", ""},
 	{"cache.delete_returns_previous", true, "", ""},
 	{"cache.ttl_expires", true, "", ""},
-	{"counter.add_returns_sum", true, "", storage},
-	{"counter.get_absent_is_none", true, "", storage},
+	{"counter.add_returns_sum", true, "", ""},
+	{"counter.get_absent_is_none", true, "", ""},
 	{"reconnect.survives_broker_loss", true, "", ""},
 	{"reconnect.discovers_brokers_from_one_seed", true, "TestClientBrokerLoss", ""},
 	{"reconnect.subscription_resumes_at_the_next_offset", true, "TestClientSubscriptionEnds", ""},
@@ -43,14 +42,14 @@ var catalogue = []status{
 	{"redirect.is_not_reported_as_a_failure", true, "TestClientRedirects", ""},
 	{"retry.terminal_failures_are_not_retried", true, "TestClientPublishAnswers", ""},
 	{"retry.ambiguous_outcomes_are_not_silently_retried", true, "TestClientPublishAnswers", ""},
-	{"retry.idempotent_producers_re_send_ambiguous_outcomes", false, "", "a client that has idempotent producers"},
+	{"retry.idempotent_producers_re_send_ambiguous_outcomes", false, "TestProducerResends", ""},
 	{"retry.transport_failures_are_retried_against_another_broker", false, "TestClientBrokerLoss", ""},
 	{"ack.none_does_not_wait_for_the_broker", true, "", ""},
 	{"ack.per_message_means_the_broker_accepted_it", true, "", ""},
 	{"ack.at_least_once_may_duplicate_and_says_so", false, "TestClientPublishAnswers", ""},
 	{"ack.carries_the_offset", false, "TestClientPublishAnswers", ""},
-	{"ack.duplicate_reports_the_original_offset", false, "", "a client that has idempotent producers"},
-	{"ack.offset_negotiated", false, "", storage},
+	{"ack.duplicate_reports_the_original_offset", false, "TestIdempotentProducer", ""},
+	{"ack.offset_negotiated", false, "", ""},
 	{"error.unknown_stream_is_typed", true, "", ""},
 	{"error.unauthorized_is_typed", true, "", ""},
 	{"error.bad_offset_is_typed", false, "", ""},
@@ -66,24 +65,24 @@ var catalogue = []status{
 	{"fault.subscription_through_a_reset_link", true, "TestClientFaults", ""},
 	{"fault.subscription_through_a_stalled_link", true, "TestClientFaults", ""},
 	{"fault.cache_through_a_reset_link", true, "TestClientFaults", ""},
-	{"queue.poll_returns_claimed_records", true, "", storage},
-	{"queue.acknowledged_records_are_not_redelivered", true, "", storage},
-	{"queue.unacknowledged_records_are_redelivered", true, "", storage},
-	{"queue.dead_letters_are_listable_and_redrivable", false, "", storage},
-	{"watch.delivers_changes_for_the_filter", true, "", storage},
-	{"watch.deletes_arrive_as_changes_without_values", true, "", storage},
-	{"watch.resumes_from_an_offset", true, "", storage},
-	{"watch.lag_is_reported_rather_than_silent", true, "", storage},
-	{"watch.retained_delivers_state_before_changes", false, "", storage},
+	{"queue.poll_returns_claimed_records", true, "", groups},
+	{"queue.acknowledged_records_are_not_redelivered", true, "", groups},
+	{"queue.unacknowledged_records_are_redelivered", true, "", groups},
+	{"queue.dead_letters_are_listable_and_redrivable", false, "", groups},
+	{"watch.delivers_changes_for_the_filter", true, "", ""},
+	{"watch.deletes_arrive_as_changes_without_values", true, "", ""},
+	{"watch.resumes_from_an_offset", true, "", ""},
+	{"watch.lag_is_reported_rather_than_silent", true, "TestClientLag", ""},
+	{"watch.retained_delivers_state_before_changes", false, "", ""},
 	{"sharded.delivers_every_shard", true, "", ""},
 	{"sharded.reports_the_shard_count", true, "", ""},
 	{"sharded.resumes_per_shard", false, "", ""},
 	{"sharded.a_lost_shard_is_surfaced", false, "", ""},
-	{"commit.returns_the_offset", true, "", storage},
-	{"commit.state_get_returns_the_version", true, "", storage},
-	{"commit.expected_offset_refuses_a_stale_write", false, "", storage},
-	{"publish_if.lands_at_the_expected_offset", false, "", storage},
-	{"publish_if.refused_with_the_tail", false, "", storage},
+	{"commit.returns_the_offset", true, "", ""},
+	{"commit.state_get_returns_the_version", true, "", ""},
+	{"commit.expected_offset_refuses_a_stale_write", false, "TestConditionalWrites", ""},
+	{"publish_if.lands_at_the_expected_offset", false, "TestConditionalWrites", ""},
+	{"publish_if.refused_with_the_tail", false, "TestConditionalWrites", ""},
 	{"commit.another_stream_is_refused", true, "", ""},
 }
 

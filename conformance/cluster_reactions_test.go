@@ -44,6 +44,7 @@ func TestClientRedirects(t *testing.T) {
 
 // TestClientBrokerLoss: a broker that vanishes without a word.
 func TestClientBrokerLoss(t *testing.T) {
+	t.Parallel()
 	pki, err := recorder.NewPKI()
 	if err != nil {
 		t.Fatal(err)

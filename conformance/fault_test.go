@@ -68,25 +68,25 @@ var faults = []string{"dropped", "reset", "stalled"}
 // acknowledged record is there; a subscription resumes without a gap or
 // raises; a stall is no error.
 func TestClientFaults(t *testing.T) {
+	t.Parallel()
 	pythonClient(t)
-	for _, fault := range faults {
-		t.Run(fmt.Sprintf("fault.publish_through_a_%s_link", fault), func(t *testing.T) {
-			t.Parallel()
-			testFaultyPublish(t, fault)
-		})
-		t.Run(fmt.Sprintf("fault.subscription_through_a_%s_link", fault), func(t *testing.T) {
-			t.Parallel()
-			testFaultySubscription(t, fault)
-		})
+	for at, options := range map[place][]felixtest.Option{inMemoryNode: nil, onDisk: {felixtest.Durable()}} {
+		run := func(scenario string, test func(t *testing.T, fault string, options []felixtest.Option), fault string) {
+			t.Run(fmt.Sprintf("%s/fault.%s_through_a_%s_link", at, scenario, fault), func(t *testing.T) {
+				t.Parallel()
+				test(t, fault, options)
+			})
+		}
+		for _, fault := range faults {
+			run("publish", testFaultyPublish, fault)
+			run("subscription", testFaultySubscription, fault)
+		}
+		run("cache", testFaultyCache, "reset")
 	}
-	t.Run("fault.cache_through_a_reset_link", func(t *testing.T) {
-		t.Parallel()
-		testFaultyCache(t)
-	})
 }
 
-func testFaultyPublish(t *testing.T, fault string) {
-	l := newFaultLab(t)
+func testFaultyPublish(t *testing.T, fault string, options []felixtest.Option) {
+	l := newFaultLab(t, options...)
 	var acked []string
 	note := func(payload string, err error) {
 		if err == nil {
@@ -141,8 +141,8 @@ func testFaultyPublish(t *testing.T, fault string) {
 	}
 }
 
-func testFaultySubscription(t *testing.T, fault string) {
-	l := newFaultLab(t)
+func testFaultySubscription(t *testing.T, fault string, options []felixtest.Option) {
+	l := newFaultLab(t, options...)
 	if err := l.keep("sub", "c", "subscribe", []any{"t1", "default", "s"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -181,15 +181,15 @@ func testFaultySubscription(t *testing.T, fault string) {
 	read(total, total+1)
 }
 
-func testFaultyCache(t *testing.T) {
-	l := newFaultLab(t)
+func testFaultyCache(t *testing.T, fault string, options []felixtest.Option) {
+	l := newFaultLab(t, options...)
 	put := func(value string) error {
 		return l.call(nil, "c", "cache_put", []any{"t1", "default", "c", "k", pyBytes(value)}, nil)
 	}
 	if err := put("before"); err != nil {
 		t.Fatal(err)
 	}
-	l.link.reset()
+	l.breakLink(fault)
 	err := put("during")
 	if _, raised := err.(*clientError); err != nil && !raised {
 		t.Fatalf("a put hangs: %v", err)

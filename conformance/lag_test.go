@@ -55,6 +55,7 @@ func (d *driver) recv(watch string, seconds float64) (*pyChange, error) {
 // TestClientLag: a reader behind a link that stalls for longer than its queue
 // at the node lasts. It learns of it, or misses nothing.
 func TestClientLag(t *testing.T) {
+	t.Parallel()
 	pythonClient(t)
 	t.Run("watch.lag_is_reported_rather_than_silent", func(t *testing.T) {
 		t.Parallel()

@@ -16,7 +16,11 @@ import (
 // TestLegacyClient holds the node to wire 21: what a client that offers
 // nothing must still get, and get no more than.
 func TestLegacyClient(t *testing.T) {
-	n := felixtest.Start(t, felixtest.WithSetting("auto-create", "false"))
+	onBoth(t, testLegacyClient)
+}
+
+func testLegacyClient(t *testing.T, options ...felixtest.Option) {
+	n := felixtest.Start(t, append(options, felixtest.WithSetting("auto-create", "false"))...)
 	n.CreateStream("s", 1)
 	n.CreateStream("wide", 4)
 	n.CreateCache("primary")
@@ -54,6 +58,9 @@ func TestLegacyClient(t *testing.T) {
 		s.frames(raw.JSON(`{"type":"publish","tenant_id":"t1","namespace":"default","stream":"s","payload":"YQ==","ack":"none"}`))
 		s.frames(raw.JSON(`{"type":"publish","tenant_id":"t1","namespace":"default","stream":"nowhere","payload":"YQ==","ack":"none"}`))
 		s.wantAlive()
+		// Answered behind it: what was not acknowledged is written by now.
+		s.frames(raw.JSON(`{"type":"publish","tenant_id":"t1","namespace":"default","stream":"s","payload":"YQ==","request_id":6}`))
+		s.wantText(`{"type":"publish_ok","request_id":6}`)
 	})
 	t.Run("acked JSON publish without request id", func(t *testing.T) {
 		c := c.in(t)

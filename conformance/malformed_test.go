@@ -73,7 +73,11 @@ const (
 
 // TestMalformed walks the broker's column of wire 19.
 func TestMalformed(t *testing.T) {
-	h := newHostile(t)
+	onBoth(t, testMalformed)
+}
+
+func testMalformed(t *testing.T, options ...felixtest.Option) {
+	h := newHostile(t, options...)
 	token := h.node.Token()
 	good := publish(0, "s", "x").Frame()
 
@@ -324,7 +328,11 @@ var brokerOnly = []string{
 // TestInnerLengths sets every inner length of every publish layout to values
 // its frame does not hold (BR-01): a malformed batch, nothing else.
 func TestInnerLengths(t *testing.T) {
-	h := newHostile(t)
+	onBoth(t, testInnerLengths)
+}
+
+func testInnerLengths(t *testing.T, options ...felixtest.Option) {
+	h := newHostile(t, options...)
 	for _, flags := range []uint16{0, raw.FlagPublishKeyed, raw.FlagPublishAcked, raw.FlagPublishAcked | raw.FlagPublishKeyed} {
 		p := acked(5, "s", "one", "two")
 		p.Flags, p.Key = flags|raw.FlagPublishBatch, []byte("key")

@@ -15,6 +15,7 @@ import (
 // of it and the broker is built on. A release that behaves otherwise fails
 // here first, before anything strange is seen of the node.
 func TestClientProfile(t *testing.T) {
+	t.Parallel()
 	env := pythonClient(t)
 	l := newLab(t, &recorder.Script{Flags: recorder.AllFlags, Features: inMemory})
 

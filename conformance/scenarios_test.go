@@ -126,6 +126,7 @@ var scripts = []script{
 // nodes of ours. Every scenario is a subtest named by the node, the script and
 // its id (wire 22.4).
 func TestClientScenarios(t *testing.T) {
+	t.Parallel()
 	env := pythonClient(t)
 	t.Logf("%s %s", clientPackage, env.version)
 	for _, s := range scripts {

@@ -13,7 +13,19 @@ import (
 // TestSmoke is the smoke sequence of wire 22.3: a client that offers nothing,
 // one connection, every stream authenticated on its own, byte for byte.
 func TestSmoke(t *testing.T) {
-	n := felixtest.Start(t)
+	onBoth(t, testSmoke)
+}
+
+// onBoth runs a test against a node in memory and one with storage. Most of
+// the protocol is the same for both.
+func onBoth(t *testing.T, test func(t *testing.T, options ...felixtest.Option)) {
+	t.Helper()
+	t.Run(string(inMemoryNode), func(t *testing.T) { test(t) })
+	t.Run(string(onDisk), func(t *testing.T) { test(t, felixtest.Durable()) })
+}
+
+func testSmoke(t *testing.T, options ...felixtest.Option) {
+	n := felixtest.Start(t, options...)
 	n.CreateStream("conformance", 1)
 	n.CreateCache("primary")
 	c := dialRaw(t, n)

@@ -12,6 +12,7 @@ import (
 // TestClientSubscribeAnswers: refusals of subscribe, and whether the client tries
 // again by itself.
 func TestClientSubscribeAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, message, class string
 		attempts             int
@@ -85,6 +86,7 @@ func TestClientEventFrames(t *testing.T) {
 // TestClientSubscriptionEnds: each way an event stream can end, and what becomes of
 // the subscription. Only FIN and stream_deleted are taken for an end.
 func TestClientSubscriptionEnds(t *testing.T) {
+	t.Parallel()
 	two := events(100, "a", "b")
 	send := func(end func(*recorder.Stream), frames ...raw.Frame) func(*recorder.Stream) {
 		return func(e *recorder.Stream) {

@@ -33,6 +33,7 @@ var publishedClient = sync.OnceValues(newPythonEnv)
 func TestMain(m *testing.M) {
 	runFelix()
 	flag.Parse()
+	waitTogether()
 	if _, err := publishedClient(); err != nil {
 		fmt.Fprintf(os.Stderr, "conformance: the published Python client cannot be run here: %v\n"+
 			"needed: python3 (3.9 or later) with venv, and pip able to install %s;\n"+
@@ -47,6 +48,19 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// waitTogether lets more tests run at once than there are processors: what
+// most of them do is wait for timeouts of the published client.
+func waitTogether() {
+	const together = 8
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen && runtime.GOMAXPROCS(0) < together {
+		if err := flag.Set("test.parallel", fmt.Sprint(together)); err != nil {
+			panic("the testing package has no -parallel: " + err.Error())
+		}
+	}
 }
 
 // pythonClient is the published client.

@@ -97,6 +97,7 @@ func TestClientWatchRequests(t *testing.T) {
 // TestClientWatchAnswers: refusals of cache_watch, and whether the client
 // tries again by itself.
 func TestClientWatchAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, message, class string
 		attempts             int
@@ -124,6 +125,7 @@ func TestClientWatchAnswers(t *testing.T) {
 // TestClientWatchEnds: each way the event stream of a watch can end, and what
 // becomes of the watch. It never resumes by itself but where its shard moved.
 func TestClientWatchEnds(t *testing.T) {
+	t.Parallel()
 	change := raw.JSON(`{"type":"cache_event","key":"k","value":"dg==","offset":20,"expires_at_millis":0}`)
 	sending := func(end func(*recorder.Stream), messages ...string) func(*recorder.Stream) {
 		return func(e *recorder.Stream) {

@@ -76,10 +76,20 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestReadmeCommands plays the README's reader: it builds, starts `felix dev`
-// in one terminal and types the blocks after it in another, in a directory
+// typedPages are the pages whose reader has a `felix dev` beside him, with how
+// many of their blocks are for him to type.
+var typedPages = map[string]int{filepath.Join(root, "README.md"): 2, "storage.md": 3}
+
+// TestTypedCommands plays the reader of these pages: it builds, starts
+// `felix dev` in one terminal and types the blocks in another, in a directory
 // that looks like a fresh clone.
-func TestReadmeCommands(t *testing.T) {
+func TestTypedCommands(t *testing.T) {
+	for page, least := range typedPages {
+		t.Run(filepath.Base(page), func(t *testing.T) { typeCommands(t, page, least) })
+	}
+}
+
+func typeCommands(t *testing.T, page string, least int) {
 	bin := build(t)
 	dir := t.TempDir()
 	if err := os.Symlink(bin, filepath.Join(dir, "felix")); err != nil {
@@ -118,7 +128,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 
 	typed := 0
-	for _, s := range snippets(t, filepath.Join(root, "README.md")) {
+	for _, s := range snippets(t, page) {
 		if s.lang != "sh" || !strings.HasPrefix(s.text, "./felix ") {
 			continue
 		}
@@ -126,12 +136,12 @@ func TestReadmeCommands(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, env
 		text, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("README.md:%d: %v\n%s\n%s", s.line, err, s.text, text)
+			t.Fatalf("%s:%d: %v\n%s\n%s", page, s.line, err, s.text, text)
 		}
 		typed++
 	}
-	if typed < 2 {
-		t.Fatalf("typed %d blocks of the README, expected those after felix dev", typed)
+	if typed < least {
+		t.Fatalf("typed %d blocks of %s, expected %d at least", typed, page, least)
 	}
 }
 

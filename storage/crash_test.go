@@ -4,24 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/segment"
 	"github.com/felixlog/felix/storage/shardlog"
 )
-
-// soak multiplies the size of a campaign by FELIX_SOAK.
-func soak(n int) int {
-	if factor, err := strconv.Atoi(os.Getenv("FELIX_SOAK")); err == nil && factor > 0 {
-		return n * factor
-	}
-	return n
-}
 
 // numbered is a batch whose records say the value they were given.
 func numbered(values []string) *shardlog.Entry {
@@ -59,7 +49,7 @@ func readAll(t *testing.T, log *shardlog.Log) []string {
 // be refused; what was answered as durable is there, what was not is there up
 // to some point, and nothing else is.
 func TestPowerLoss(t *testing.T) {
-	for seed := range uint64(soak(60)) {
+	for seed := range uint64(60 * fstest.Soak()) {
 		rng := rand.New(rand.NewPCG(seed, 54))
 		mode := []shardlog.FsyncMode{shardlog.None, shardlog.OnCommit}[rng.IntN(2)]
 		change := func(c *Config) {

@@ -45,8 +45,8 @@ type Config struct {
 	// more that somebody waits for; 0 means 8.
 	OpenParallel int
 	// JournalBytes is the size of each of the two files of the commit journal,
-	// which logs in on_commit mode share; 0 means 64 MiB, or 1/32 of the free
-	// space where that is less, and a negative number none.
+	// which logs in on_commit mode share, or 1/32 of the free space where that
+	// is less; 0 means 64 MiB, and a negative number none.
 	JournalBytes int64
 	// SoftFreeBytes is the free space below which appends to streams are
 	// refused, so that what frees space and what moves positions still finds

@@ -42,7 +42,7 @@ func (l *line) Flush() {
 // leave with one flush; an answer given within the call is followed by none.
 func TestOneFlushARound(t *testing.T) {
 	faults := fstest.NewFaults(fstest.New(1))
-	d := newDiskOn(t, faults, "/data", Config{})
+	d := newFaultyDisk(t, faults)
 	c := d.cache("c", 1)
 	mustPut(t, c, "k", "v", TTL{})
 	const writes = 20

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,13 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soak is short, or what FELIX_SOAK makes of it when that is set.
-func soak(short, long int) int {
-	if os.Getenv("FELIX_SOAK") == "" {
-		return short
-	}
-	return long
-}
+// soak is the size of a campaign: short, and up to long in longer ones.
+func soak(short, long int) int { return min(short*fstest.Soak(), long) }
 
 // A disk is a store on a file system, which can be closed and opened again.
 type disk struct {
@@ -36,6 +30,7 @@ type disk struct {
 	root    string
 	cfg     Config
 	log     shardlog.Options
+	journal int64 // bytes; -1 makes every log sync its own files
 	clock   *fakeClock
 	storage *storage.Store
 	store   *Store
@@ -48,10 +43,18 @@ func newDisk(t testing.TB, cfg Config) *disk { return newDiskOn(t, fstest.New(1)
 
 func newDiskOn(t testing.TB, f fs.FS, root string, cfg Config) *disk {
 	t.Helper()
+	return newDiskWith(t, f, root, cfg, 0)
+}
+
+// newFaultyDisk opens a store whose logs sync their own files alone.
+func newFaultyDisk(t testing.TB, f fs.FS) *disk { return newDiskWith(t, f, "/data", Config{}, -1) }
+
+func newDiskWith(t testing.TB, f fs.FS, root string, cfg Config, journal int64) *disk {
+	t.Helper()
 	if cfg.CompactionRate == 0 {
 		cfg.CompactionRate = -1
 	}
-	d := &disk{t: t, fs: f, root: root, cfg: cfg, clock: newFakeClock()}
+	d := &disk{t: t, fs: f, root: root, cfg: cfg, journal: journal, clock: newFakeClock()}
 	d.log.Fsync = shardlog.OnCommit
 	t.Cleanup(d.close)
 	d.open()
@@ -61,7 +64,7 @@ func newDiskOn(t testing.TB, f fs.FS, root string, cfg Config) *disk {
 func (d *disk) open() {
 	d.t.Helper()
 	var err error
-	d.storage, err = storage.Open(d.fs, storage.Config{Root: d.root, Log: d.log}, storage.Deps{Clock: d.clock})
+	d.storage, err = storage.Open(d.fs, storage.Config{Root: d.root, Log: d.log, JournalBytes: d.journal}, storage.Deps{Clock: d.clock})
 	if err != nil {
 		d.t.Fatal(err)
 	}

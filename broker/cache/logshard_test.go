@@ -284,7 +284,7 @@ func TestEndUnderLoad(t *testing.T) {
 // ones are refused, watches hear of neither, reads go on.
 func TestFailedSync(t *testing.T) {
 	faults := fstest.NewFaults(fstest.New(1))
-	d := newDiskOn(t, faults, "/data", Config{})
+	d := newFaultyDisk(t, faults)
 	c := d.cache("c", 1)
 	mustPut(t, c, "k", "sure", TTL{})
 	w := watch(t, c, WatchOptions{HasFrom: true})

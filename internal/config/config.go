@@ -162,6 +162,7 @@ type Storage struct {
 	CompactionBytesPerSec    uint64 // 0 is unlimited
 	SoftFreeBytes            int    // writes are refused below; 0 never
 	MaxOpenSealed            int    // files
+	JournalBytes             int    // each of two files; 0: none
 	MaxFlushes               int    // at once
 	OpenParallel             int    // logs
 	RecordPublishers         bool   // keep the token's subject with durable batches

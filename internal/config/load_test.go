@@ -71,7 +71,7 @@ func TestDefaults(t *testing.T) {
 		Storage: Storage{
 			Fsync: FsyncOnCommit, FsyncInterval: 250 * time.Millisecond, SegmentBytes: 256 << 20, RetentionInterval: time.Minute,
 			IndexSpacing: 4096, MaxRecordsPerRead: 10000, RolloverThresholdPercent: 100, MaxOvershootPercent: 100,
-			CompactionBytesPerSec: 64 << 20, SoftFreeBytes: 64 << 20, MaxOpenSealed: 256, MaxFlushes: 16, OpenParallel: 4,
+			CompactionBytesPerSec: 64 << 20, SoftFreeBytes: 64 << 20, MaxOpenSealed: 256, JournalBytes: 64 << 20, MaxFlushes: 16, OpenParallel: 4,
 		},
 		Shutdown: Shutdown{Drain: 25 * time.Second},
 		Process:  Process{Log: "info", LogFormat: LogText, GCPercent: 400},

@@ -43,6 +43,8 @@ func (s *Storage) settings() []Setting {
 			Help: "Finished log files kept open for readers, all logs together."},
 		{Key: "storage_max_flushes", Env: "FELIX_STORAGE_MAX_FLUSHES", Default: "16", value: countValue{&s.MaxFlushes, 1, 1024},
 			Help: "Flushes that may be under way at once, all logs together."},
+		{Key: "storage_journal_bytes", Env: "FELIX_STORAGE_JOURNAL_BYTES", Default: "67108864", value: sizeValue{&s.JournalBytes, 0, 16 * gib},
+			Help: "Size of each of the two files of the commit journal, in which logs with durable_fsync_mode on_commit share flushes; a 32nd of the free space where that is less. 0 has every log flush its own files."},
 		{Key: "storage_open_parallel", Env: "FELIX_STORAGE_OPEN_PARALLEL", Derived: "twice the CPUs, 4 to 32",
 			value: countValue{&s.OpenParallel, 1, 256}, derive: func(c *Config, cpus int) { c.Storage.OpenParallel = max(4, min(2*cpus, 32)) },
 			Help: "Logs that are opened and recovered at once at the start."},

@@ -19,7 +19,7 @@ func (v optionalSize) set(text string) error {
 		*v.p = 0
 		return nil
 	}
-	return sizeValue{v.p, v.min, v.max}.set(text)
+	return sizeValue(v).set(text)
 }
 
 func (v optionalSize) text() string {
@@ -30,7 +30,7 @@ func (v optionalSize) text() string {
 }
 
 func (v optionalSize) allowed() string {
-	return sizeValue{v.p, v.min, v.max}.allowed() + ", or nothing"
+	return sizeValue(v).allowed() + ", or nothing"
 }
 
 // optionalSeconds is a time in seconds that may be left unset, like

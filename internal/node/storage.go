@@ -43,6 +43,7 @@ func (n *Node) openStorage(o *Options) error {
 		},
 		MaxOpenSealed: c.MaxOpenSealed,
 		MaxFlushes:    c.MaxFlushes,
+		JournalBytes:  journalBytes(c.JournalBytes),
 		OpenParallel:  c.OpenParallel,
 		SoftFreeBytes: uint64(c.SoftFreeBytes),
 	}, storage.Deps{Clock: o.Clock, Logger: telemetry.Module(n.log, "storage")})
@@ -51,6 +52,15 @@ func (n *Node) openStorage(o *Options) error {
 	}
 	n.log.Info("storage open", "dir", c.Dir, "fsync", string(c.Fsync), "segment_bytes", c.SegmentBytes)
 	return nil
+}
+
+// journalBytes is the size of the journal's files as storage takes it, for
+// which 0 is its default.
+func journalBytes(size int) int64 {
+	if size == 0 {
+		return -1
+	}
+	return int64(size)
 }
 
 // streamRetention is what streams keep that have no bound of their own.
@@ -63,11 +73,12 @@ func (n *Node) storageSnapshot() *telemetry.StorageSnapshot {
 	if n.store == nil {
 		return nil
 	}
-	m, st := n.store.Metrics(), n.store.Stats()
+	m, st, j := n.store.Metrics(), n.store.Stats(), n.store.JournalStats()
 	return &telemetry.StorageSnapshot{
 		AppendRecords: m.AppendRecords.Load(), AppendBytes: m.AppendBytes.Load(), AppendBatches: m.AppendBatches.Load(),
 		Syncs: m.Syncs.Load(), SyncBatchAppends: m.SyncBatchAppends.Load(), SyncFailures: m.SyncFailures.Load(),
 		WriteFailures: m.WriteFailures.Load(), Full: m.Full.Load(),
+		JournalRounds: j.Rounds, JournalEntries: j.Entries, JournalBytes: j.Bytes, JournalBusy: j.Busy, JournalFailures: j.Failures,
 		IndexWriteFailures: m.IndexWriteFailures.Load(), ReserveFailures: m.ReserveFailures.Load(),
 		SegmentRolls: m.SegmentRolls.Load(), SegmentRollsBackground: m.SegmentRollsBackground.Load(),
 		SegmentRollsFailed: m.SegmentRollsFailed.Load(), SegmentRollsDiscarded: m.SegmentRollsDiscarded.Load(),

@@ -12,7 +12,9 @@ type StorageSnapshot struct {
 	AppendRecords, AppendBytes, AppendBatches uint64
 	Syncs, SyncBatchAppends, SyncFailures     uint64
 	WriteFailures, Full                       uint64
-	IndexWriteFailures, ReserveFailures       uint64
+
+	JournalRounds, JournalEntries, JournalBytes, JournalBusy, JournalFailures uint64
+	IndexWriteFailures, ReserveFailures                                       uint64
 
 	SegmentRolls, SegmentRollsBackground, SegmentRollsFailed, SegmentRollsDiscarded uint64
 
@@ -58,7 +60,7 @@ type storageNumber struct {
 }
 
 var storageGauges = []storageNumber{
-	{"felix_storage_unsynced_bytes", "Bytes written and not yet flushed: at risk from a power cut. With on_commit nobody has been told that they are safe.", func(s *StorageSnapshot) float64 { return float64(s.UnsyncedBytes) }},
+	{"felix_storage_unsynced_bytes", "Bytes written and not yet flushed in their own files. With on_commit they are in the commit journal, or nobody has been told that they are safe; in other modes a power cut may lose them.", func(s *StorageSnapshot) float64 { return float64(s.UnsyncedBytes) }},
 	{"felix_storage_segment_count", "Files of all open logs.", func(s *StorageSnapshot) float64 { return float64(s.Segments) }},
 	{"felix_storage_open_sealed_segments", "Finished files kept open for readers.", func(s *StorageSnapshot) float64 { return float64(s.OpenSealedSegments) }},
 	{"felix_storage_log_bytes", "Bytes of all open logs.", func(s *StorageSnapshot) float64 { return float64(s.Bytes) }},
@@ -75,6 +77,11 @@ var storageCounters = []storageNumber{
 	{"felix_storage_append_bytes_total", "Bytes of committed batches, their headers included.", func(s *StorageSnapshot) float64 { return float64(s.AppendBytes) }},
 	{"felix_storage_sync_total", "Flushes to the device.", func(s *StorageSnapshot) float64 { return float64(s.Syncs) }},
 	{"felix_storage_sync_failures_total", "Flushes that failed; each ends the writes of a log.", func(s *StorageSnapshot) float64 { return float64(s.SyncFailures) }},
+	{"felix_storage_journal_rounds_total", "Flushes of the commit journal; among those of sync_total.", func(s *StorageSnapshot) float64 { return float64(s.JournalRounds) }},
+	{"felix_storage_journal_entries_total", "Rounds of logs that these made durable.", func(s *StorageSnapshot) float64 { return float64(s.JournalEntries) }},
+	{"felix_storage_journal_bytes_total", "Bytes written to the commit journal.", func(s *StorageSnapshot) float64 { return float64(s.JournalBytes) }},
+	{"felix_storage_journal_busy_total", "Flushes for which the commit journal had no room, because logs still had to flush their own files; they flushed those instead.", func(s *StorageSnapshot) float64 { return float64(s.JournalBusy) }},
+	{"felix_storage_journal_failures_total", "Failures of the commit journal. Nothing is lost by them; logs flush their own files from then on.", func(s *StorageSnapshot) float64 { return float64(s.JournalFailures) }},
 	{"felix_storage_write_failures_total", "Writes that failed; nothing of them was kept.", func(s *StorageSnapshot) float64 { return float64(s.WriteFailures) }},
 	{"felix_storage_full_total", "Writes refused for want of space.", func(s *StorageSnapshot) float64 { return float64(s.Full) }},
 	{"felix_storage_index_write_failures_total", "Index entries that could not be written; they are made again when the log is opened.", func(s *StorageSnapshot) float64 { return float64(s.IndexWriteFailures) }},

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
 // TestPowerLossLosesNothingCommitted commits and cuts logs at random, loses
 // power, starts again, and finds in every log's own file what was committed,
 // at least as long as it had become and byte for byte.
 func TestPowerLossLosesNothingCommitted(t *testing.T) {
-	for seed := range uint64(seeds(t, 300)) {
+	for seed := range uint64(300 * fstest.Soak()) {
 		powerLoss(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -2,9 +2,7 @@ package journal
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/felixlog/felix/storage/fs"
@@ -112,19 +110,6 @@ func open(t testing.TB, f fs.FS, o Options) *Journal {
 		t.Fatal(err)
 	}
 	return j
-}
-
-// seeds is how many runs a campaign makes: FELIX_SOAK, or few.
-func seeds(t testing.TB, everyday int) int {
-	t.Helper()
-	if s := os.Getenv("FELIX_SOAK"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return everyday
 }
 
 func newDisk(seed uint64) *fstest.Mem { return fstest.New(seed) }

@@ -40,6 +40,9 @@ func Open(f fs.FS, root string, o Options) (*Journal, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = DefaultMaxBytes
 	}
+	if o.Sync == nil {
+		o.Sync = fs.File.Sync
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -83,7 +86,8 @@ func openFile(f fs.FS, path string) (*file, error) {
 }
 
 // Close empties the journal, once all logs that use it are closed. If one of
-// them could not sync its files the journal keeps what it holds.
+// them could not sync its files, as it has told then, the journal keeps what it
+// holds.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	closed := j.closed
@@ -93,18 +97,19 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	j.checkpoints.Wait()
-	var errs error
+	synced := true
 	for _, f := range j.files {
 		for _, m := range f.members() {
 			if err := m.log.SyncFiles(); err != nil {
-				errs = errors.Join(errs, fmt.Errorf("%s: %w", m.name, err))
+				synced = false
+				j.opts.Logger.Warn("commit journal is kept for recovery", "log", m.name, "error", err)
 			}
 		}
 	}
-	if errs == nil {
-		errs = j.empty()
+	if !synced {
+		return j.closeFiles()
 	}
-	return errors.Join(errs, j.closeFiles())
+	return errors.Join(j.empty(), j.closeFiles())
 }
 
 func (j *Journal) empty() error {

@@ -159,7 +159,7 @@ func TestOverflowIsRefusedAgainstTheStagedSum(t *testing.T) {
 
 // Sums after crashes lie between what was acknowledged and what was sent.
 func TestCounterModel(t *testing.T) {
-	for range soak() {
+	for range fstest.Soak() {
 		rapid.Check(t, func(t *rapid.T) {
 			r := newCounterRig(t, func(r *rig) {
 				r.opts.CompactFloor = rapid.SampledFrom([]int64{-1, 2 << 10}).Draw(t, "floor")

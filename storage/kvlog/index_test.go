@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
 // A key of 100 bytes is 112 of memory by itself. The entry, its slot, the map
@@ -13,8 +15,8 @@ import (
 const maxBytesPerKey = 112 + 140
 
 func TestMemoryPerKey(t *testing.T) {
-	// FELIX_SOAK=10 measures a million.
-	keys := uint64(100_000 * soak())
+	// SOAK=10 measures a million.
+	keys := uint64(100_000 * fstest.Soak())
 	heap := func() uint64 {
 		runtime.GC()
 		var s runtime.MemStats

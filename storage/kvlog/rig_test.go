@@ -2,8 +2,6 @@ package kvlog
 
 import (
 	"context"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -12,14 +10,6 @@ import (
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
 )
-
-// soak is a multiple of the size of a campaign, from FELIX_SOAK.
-func soak() int {
-	if n, err := strconv.Atoi(os.Getenv("FELIX_SOAK")); err == nil {
-		return max(n, 1)
-	}
-	return 1
-}
 
 // fataler is testing.TB and rapid's T.
 type fataler interface {

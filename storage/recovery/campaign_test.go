@@ -4,23 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/segment"
 )
-
-// soak multiplies the size of a campaign by FELIX_SOAK.
-func soak(n int) int {
-	if factor, err := strconv.Atoi(os.Getenv("FELIX_SOAK")); err == nil && factor > 0 {
-		return n * factor
-	}
-	return n
-}
 
 // appendAndReopen appends to a recovered log as shardlog does, and checks that
 // the next recovery has it all.
@@ -131,7 +121,7 @@ func TestEveryFlippedBit(t *testing.T) {
 	slices.Sort(names)
 	rng := rand.New(rand.NewPCG(9, 9))
 	outcomes := map[Verdict]int{}
-	for run := range soak(1500) {
+	for run := range 1500 * fstest.Soak() {
 		name := names[run%len(names)]
 		path := w.path(name)
 		info, err := good.Stat(path)
@@ -169,7 +159,7 @@ func TestEveryFlippedBit(t *testing.T) {
 // What is found then is planned for again, and ends in the same log.
 func TestCrashBetweenSteps(t *testing.T) {
 	for name, build := range repairs {
-		for seed := range uint64(soak(30)) {
+		for seed := range uint64(30 * fstest.Soak()) {
 			m := fstest.New(seed)
 			o := build(t, m)
 			want := inspect(t, m, o)

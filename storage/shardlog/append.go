@@ -59,7 +59,8 @@ func (l *Log) AppendWait(e *Entry) (Appended, error) {
 func (l *Log) Room() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.frozen && l.pending < l.opts.MaxPendingBytes {
+	full := l.gather != nil && len(l.gather.items) >= maxGathered
+	if !l.frozen && !full && l.pending < l.opts.MaxPendingBytes {
 		return closedChannel
 	}
 	if l.room == nil {
@@ -181,6 +182,9 @@ func (l *Log) refusal() error {
 func (l *Log) claim(c *claim) (Appended, error) {
 	if err := l.refusal(); err != nil {
 		return Appended{}, err
+	}
+	if l.gather != nil && len(l.gather.items) >= maxGathered {
+		return Appended{}, ErrBusy
 	}
 	if c.HasProducer {
 		if app, known, err := l.checkProducer(c); known || err != nil {

@@ -30,7 +30,6 @@ type bareCommit struct {
 	spare   []byte
 	spareW  []chan struct{}
 	running bool
-	io      sync.Mutex
 	file    *os.File
 	at      int64
 	b       *testing.B

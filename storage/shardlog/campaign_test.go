@@ -13,17 +13,26 @@ import (
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
-// soak is how much longer than usual a campaign runs: FELIX_SOAK, 1 if unset.
+// soak is how much longer than usual a campaign runs: SOAK, 1 if unset.
 func soak(t testing.TB) uint64 {
-	s := os.Getenv("FELIX_SOAK")
+	s := os.Getenv("SOAK")
 	if s == "" {
 		return 1
 	}
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || n == 0 {
-		t.Fatalf("FELIX_SOAK=%q: want a number from 1", s)
+		t.Fatalf("SOAK=%q: want a number from 1", s)
 	}
 	return n
+}
+
+// times is how often a campaign repeats: n by default, a quarter of it under the
+// race detector.
+func times(t testing.TB, n uint64) uint64 {
+	if raceEnabled {
+		n = max(n/4, 1)
+	}
+	return n * soak(t)
 }
 
 // campaign drives one log with random operations through faults, kills and power
@@ -66,7 +75,7 @@ func (c *campaign) note(format string, args ...any) {
 
 func (c *campaign) fatal(format string, args ...any) {
 	c.t.Helper()
-	from := max(0, len(c.trace)-700)
+	from := max(0, len(c.trace)-40)
 	c.t.Fatalf("%s\n%s\n...\n%s", fmt.Sprintf(format, args...), c.trace[0], strings.Join(c.trace[from:], "\n"))
 }
 
@@ -226,7 +235,7 @@ func (c *campaign) restart() {
 	}
 	c.floor = max(c.floor, c.log.Durable())
 	floor := c.floor
-	disk := c.mem
+	var disk *fstest.Mem
 	switch how {
 	case 0:
 		err := c.log.Close()
@@ -289,15 +298,11 @@ func (c *campaign) reopenOn(disk *fstest.Mem, floor uint64) {
 }
 
 // TestPowerLossCampaign: whatever happens, what was promised is there and what
-// failed is not (reliability 4). FELIX_SOAK multiplies the seeds.
+// failed is not (reliability 4). SOAK multiplies the seeds.
 func TestPowerLossCampaign(t *testing.T) {
-	seeds, steps := 120*soak(t), 150
-	if raceEnabled {
-		seeds /= 4
-	}
-	for seed := range seeds {
+	for seed := range times(t, 120) {
 		c := newCampaign(t, seed)
-		for range steps {
+		for range 150 {
 			c.step()
 		}
 		c.faults.Clear()

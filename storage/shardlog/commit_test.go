@@ -31,7 +31,7 @@ func TestAppendsShareFlushes(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit})
 	gates := make([]*fstest.Gate, appends)
 	for i := range gates {
-		gates[i] = fstest.NewGate()
+		gates[i] = f.gate()
 		f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpSync}, Path: ".log", Times: 1, Gate: gates[i]})
 	}
 	var wg sync.WaitGroup
@@ -161,7 +161,7 @@ func TestCompletionMayAppend(t *testing.T) {
 
 func TestBarrierHearsInTurn(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit})
-	gate := f.faults.Block(fstest.OpSync, ".log")
+	gate := f.block(fstest.OpSync, ".log")
 	g := newLedger()
 	appendTo := func() {
 		if _, err := f.log.Append(entry("x"), g); err != nil {
@@ -195,7 +195,7 @@ func TestBarrierHearsInTurn(t *testing.T) {
 func TestPendingBytesAreBounded(t *testing.T) {
 	size := sizeOf(entry("x"))
 	f := newFixture(t, Options{Fsync: OnCommit, MaxPendingBytes: 4 * size})
-	gate := f.faults.Block(fstest.OpSync, ".log")
+	gate := f.block(fstest.OpSync, ".log")
 	g := newLedger()
 	for range 4 {
 		if _, err := f.log.Append(entry("x"), g); err != nil {
@@ -221,6 +221,33 @@ func TestPendingBytesAreBounded(t *testing.T) {
 	<-f.log.Room()
 }
 
+// TestDuplicatesAreBounded: they have no bytes, and are counted all the same.
+func TestDuplicatesAreBounded(t *testing.T) {
+	f := newFixture(t, Options{Fsync: OnCommit, Producers: true})
+	gate := f.block(fstest.OpSync, ".log")
+	e := entry("x")
+	e.HasProducer = true
+	if _, err := f.log.Append(e, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-gate.Arrived()
+	n := 0
+	for ; n <= maxGathered; n++ {
+		if _, err := f.log.Append(e, nil); err != nil {
+			if !errors.Is(err, ErrBusy) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n != maxGathered {
+		t.Fatalf("%d duplicates wait", n)
+	}
+	room := f.log.Room()
+	gate.Open()
+	<-room
+}
+
 func TestAfterRoundFollowsItsCompletions(t *testing.T) {
 	g := newLedger()
 	var rounds, seen atomic.Int64
@@ -228,7 +255,7 @@ func TestAfterRoundFollowsItsCompletions(t *testing.T) {
 		rounds.Add(1)
 		seen.Store(int64(len(g.outcomes())))
 	}})
-	gate := f.faults.Block(fstest.OpSync, ".log")
+	gate := f.block(fstest.OpSync, ".log")
 	for i := range 10 {
 		if _, err := f.log.Append(entry("x"), g); err != nil {
 			t.Fatal(err)
@@ -248,7 +275,7 @@ func TestAfterRoundFollowsItsCompletions(t *testing.T) {
 // TestOneWritePerRound: what gathered goes out with one write and one flush.
 func TestOneWritePerRound(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit})
-	gate := f.faults.Block(fstest.OpSync, ".log")
+	gate := f.block(fstest.OpSync, ".log")
 	g := newLedger()
 	for i := range 100 {
 		if _, err := f.log.Append(entry("x"), g); err != nil {
@@ -324,7 +351,7 @@ func TestReadersAndOtherLogsDoNotWaitForASlowFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.append(entry("seen"))
-		gate := f.faults.Block(op, testDir)
+		gate := f.block(op, testDir)
 		g := newLedger()
 		if _, err := f.log.Append(entry("hidden"), g); err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/felixlog/felix/storage/producer"
 )
 
-// ErrBusy refuses an append because MaxPendingBytes are claimed and not yet
-// committed, or because the log is being cut. Nothing was kept; Room tells when
+// ErrBusy refuses an append because MaxPendingBytes, or very many batches, are
+// claimed and not yet committed, or because the log is being cut. Nothing was kept; Room tells when
 // to try again.
 var ErrBusy = errors.New("log busy: too many bytes wait for the disk")
 

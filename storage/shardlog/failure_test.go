@@ -19,7 +19,7 @@ func TestFailedWriteIsUndone(t *testing.T) {
 		for _, cause := range []error{fstest.ErrNoSpace, fstest.ErrIO} {
 			f := newFixture(t, Options{Fsync: mode})
 			f.append(numbered(0, 1, 10))
-			gate := fstest.NewGate()
+			gate := f.gate()
 			f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpWrite}, Path: ".log", Times: 1, Err: cause, Half: true, Gate: gate})
 			g := newLedger()
 			for i := range 5 {
@@ -67,7 +67,7 @@ func TestFailedWriteDoesNotComeBack(t *testing.T) {
 
 func TestBarrierAheadOfAFailedWriteSucceeds(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit})
-	gate := f.faults.Block(fstest.OpSync, ".log")
+	gate := f.block(fstest.OpSync, ".log")
 	g := newLedger()
 	if _, err := f.log.Append(entry("a"), g); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func checkPoisoned(t *testing.T, l *Log) {
 func TestFailedSyncIsNotRetriedAndTrusted(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit})
 	f.append(entry("kept"))
-	gate := fstest.NewGate()
+	gate := f.gate()
 	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpSync}, Path: ".log", Times: 1, Err: fstest.ErrIO, Gate: gate})
 	g := newLedger()
 	for i := range 3 {
@@ -312,7 +312,7 @@ func TestFullDiskAtCreationLeavesNothing(t *testing.T) {
 // before the roll are committed though the roll fails.
 func TestPartOfARoundBeforeARollSurvivesItsFailure(t *testing.T) {
 	f := newFixture(t, Options{Fsync: OnCommit, SegmentBytes: 700})
-	gate := f.faults.Block(fstest.OpSync, segment.FileName(0))
+	gate := f.block(fstest.OpSync, segment.FileName(0))
 	g := newLedger()
 	for i := range 8 {
 		if _, err := f.log.Append(numbered(uint64(i), 1, 100), g); err != nil {

@@ -221,6 +221,20 @@ func (f *fixture) reopen() {
 	f.open()
 }
 
+// gate is one that is opened when the test ends, however it does.
+func (f *fixture) gate() *fstest.Gate {
+	g := fstest.NewGate()
+	f.t.Cleanup(g.Open)
+	return g
+}
+
+// block makes one kind of operation wait.
+func (f *fixture) block(op fstest.Op, path string) *fstest.Gate {
+	g := f.gate()
+	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{op}, Path: path, Gate: g})
+	return g
+}
+
 func (f *fixture) append(e *Entry) Appended {
 	f.t.Helper()
 	a, err := f.log.AppendWait(e)

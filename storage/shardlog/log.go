@@ -21,7 +21,8 @@ type Log struct {
 	tail    atomic.Uint64 // committed: readers stop here
 	durable atomic.Uint64 // on the device
 	base    atomic.Uint64
-	// cuts counts what changed bytes under the readers: truncations and resets.
+	// cuts counts what changes bytes under the readers, truncations and resets,
+	// before and after: a reader that sees two values reads again.
 	cuts atomic.Uint64
 
 	admin   sync.Mutex // see the package comment for the order of the locks

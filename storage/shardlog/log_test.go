@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/segment"
 )
 
@@ -121,6 +123,52 @@ func TestLocationsAreExact(t *testing.T) {
 			t.Fatalf("at %+v: %+v", o.app.Where, b)
 		}
 		page.Release()
+	}
+}
+
+// TestOnTheRealFileSystem: the same, where files are files.
+func TestOnTheRealFileSystem(t *testing.T) {
+	for _, mode := range []FsyncMode{None, Periodic, OnCommit} {
+		dir := t.TempDir() + "/a/b/log"
+		open := func() *Log {
+			l, err := Open(fs.OS(), dir, Options{Name: "t", Fsync: mode, FsyncInterval: time.Second, Clock: newTestClock(), SegmentBytes: 2000, Producers: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		l := open()
+		for i := range uint64(50) {
+			if _, err := l.AppendWait(numbered(i, 1, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, do := range []func() error{
+			func() error { return l.TrimBefore(20) },
+			func() error { return l.Truncate(40) },
+			func() error { return l.RecordGeneration(1, 30) },
+			func() error { return l.AcceptGeneration(2, "leader") },
+			l.Flush, l.Close,
+		} {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l = open()
+		got, err := readAll(l, l.Base(), 1<<20)
+		if err != nil || l.Tail() != 40 || l.Base() == 0 || uint64(len(got)) != 40-l.Base() {
+			t.Fatalf("[%d, %d), %d records, %v", l.Base(), l.Tail(), len(got), err)
+		}
+		if err := errors.Join(l.ResetTo(7), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		l = open()
+		if l.Base() != 7 || l.Tail() != 7 {
+			t.Fatalf("[%d, %d)", l.Base(), l.Tail())
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package shardlog
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/felixlog/felix/storage/fs"
@@ -81,8 +80,7 @@ func (l *Log) begin(s *seg) error {
 	s.activate(l.opts.Descriptors.hold(l, s, file), l.opts.IndexSpacing, nil)
 	l.active = s
 	l.nextID = s.id + 1
-	l.metrics.Segments.Add(1)
-	l.metrics.Bytes.Add(segment.HeaderSize)
+	l.count(s)
 	return l.openMark(segmentMark(s, segment.HeaderSize))
 }
 
@@ -92,8 +90,7 @@ func (l *Log) resume(p *recovery.Plan) error {
 		s := l.recovered(&p.Segments[i])
 		l.segments = append(l.segments, s)
 		l.claimedMicros = max(l.claimedMicros, s.newest.Load())
-		l.metrics.Segments.Add(1)
-		l.metrics.Bytes.Add(s.written)
+		l.count(s)
 	}
 	newest := p.Active()
 	s := l.segments[len(l.segments)-1]
@@ -128,62 +125,4 @@ func (l *Log) loadReplication(p *recovery.Plan) {
 // abandon closes what a failed opening has opened.
 func (l *Log) abandon() {
 	_ = l.closeFiles() // nothing was written that is not synced
-}
-
-// Close commits what is claimed, makes everything durable and refuses all
-// further calls with *ClosedError. Closing again does nothing. It must not be
-// called from a completion.
-func (l *Log) Close() error {
-	l.admin.Lock()
-	defer l.admin.Unlock()
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
-	l.closed = true
-	l.stopTimers()
-	l.signalRoom()
-	l.mu.Unlock()
-
-	l.drain()
-	l.roll.done.Wait()
-	l.flush.Lock()
-	defer l.flush.Unlock()
-	err := l.finish()
-	return errors.Join(err, l.closeFiles())
-}
-
-// finish leaves on disk what makes the next opening quick and exact.
-func (l *Log) finish() error {
-	if err := l.syncWritten(); err != nil {
-		return err
-	}
-	l.finished.Store(true)
-	if err := l.saveCommitOffset(); err != nil {
-		return err
-	}
-	l.saveProducers(l.Tail())
-	if err := l.mark.set(segmentMark(l.active, l.active.written)); err != nil {
-		return l.fileError("mark", err)
-	}
-	return nil
-}
-
-// closeFiles gives up the descriptors. Readers keep theirs until they are done.
-func (l *Log) closeFiles() error {
-	for _, s := range l.segmentList() {
-		l.forget(s)
-	}
-	if l.active != nil && l.active.held != nil {
-		l.letGo(l.active)
-	}
-	l.mark.mu.Lock()
-	defer l.mark.mu.Unlock()
-	if l.mark.file == nil {
-		return nil
-	}
-	err := l.mark.file.Close()
-	l.mark.file = nil
-	return err
 }

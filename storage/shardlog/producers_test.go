@@ -64,7 +64,7 @@ func TestIdempotentProducers(t *testing.T) {
 func TestDuplicateOfAPendingBatchWaitsForIt(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		f := producing(t, Options{Fsync: OnCommit})
-		gate := fstest.NewGate()
+		gate := f.gate()
 		rule := fstest.Rule{Ops: []fstest.Op{fstest.OpWrite}, Path: ".log", Times: 1, Gate: gate}
 		if fails {
 			rule.Err = fstest.ErrNoSpace
@@ -172,6 +172,30 @@ func TestTruncationForgetsProducers(t *testing.T) {
 		if a := f.append(from(1, 19, "x")); !a.Duplicate || a.First != 19 {
 			t.Fatalf("%+v", a)
 		}
+	}
+}
+
+// TestTruncationRemovesTheSnapshot: the snapshot of the last roll tells of a
+// batch that was cut off and replaced, and would be believed after a crash.
+func TestTruncationRemovesTheSnapshot(t *testing.T) {
+	f := producing(t, Options{Fsync: OnCommit})
+	for i := range uint64(10) {
+		f.append(from(1, i, "x"))
+	}
+	if err := f.log.RollNow(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.log.Truncate(9); err != nil {
+		t.Fatal(err)
+	}
+	f.append(from(2, 0, "another's"))
+	f.append(from(2, 1, "another's"))
+	f.on(f.mem.Kill())
+	if a := f.append(from(1, 9, "x")); a.Duplicate || a.First != 11 {
+		t.Fatalf("%+v", a)
+	}
+	if a := f.append(from(2, 0, "another's")); !a.Duplicate || a.First != 9 {
+		t.Fatalf("%+v", a)
 	}
 }
 

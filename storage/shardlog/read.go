@@ -103,7 +103,7 @@ func (r *reader) segment(s *seg) (full bool, err error) {
 	d := r.log.opts.Descriptors
 	file, err := d.pin(r.log, s)
 	if err != nil {
-		return false, err
+		return false, r.log.fileError("open", err)
 	}
 	defer d.unpin(file)
 	position, err := r.log.seek(s, file, r.pageInto.Next)
@@ -249,6 +249,17 @@ func (p *Page) add(b []byte, where Location) error {
 // ReadAt reads the one batch at a place that a completion or a page named, with
 // a single read.
 func (l *Log) ReadAt(at Location) (*Page, error) {
+	for {
+		cuts := l.cuts.Load()
+		page, err := l.readAt(at)
+		if err == nil || cuts == l.cuts.Load() {
+			return page, err
+		}
+		// What was there is being cut off: that is not damage.
+	}
+}
+
+func (l *Log) readAt(at Location) (*Page, error) {
 	if err := l.readable(); err != nil {
 		return nil, err
 	}

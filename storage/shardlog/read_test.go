@@ -119,6 +119,32 @@ func TestDamageIsReportedWithItsPlace(t *testing.T) {
 	}
 }
 
+// TestMisplacedBatchBreaksTheChain: a batch that is whole and has the right
+// offset, but is not the one that was written there.
+func TestMisplacedBatchBreaksTheChain(t *testing.T) {
+	f := newFixture(t, Options{Fsync: OnCommit})
+	f.append(entry("first"))
+	where := f.append(entry("old")).Where
+	page, err := f.log.ReadAt(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := page.Batches[0].Append(nil)
+	if err := f.log.Truncate(1); err != nil {
+		t.Fatal(err)
+	}
+	f.append(entry("new"))
+	next := f.append(entry("next")).Where
+	if err := f.mem.Overwrite(filepath.Join(testDir, segment.FileName(0)), where.Position, old); err != nil {
+		t.Fatal(err)
+	}
+	_, err = readAll(f.log, 0, 1<<20)
+	var corrupt *segment.CorruptionError
+	if !errors.As(err, &corrupt) || corrupt.Kind != segment.Chain || corrupt.Position != next.Position {
+		t.Fatal(err)
+	}
+}
+
 // TestWrongIndexIsRebuilt: an entry that points into the middle of a batch costs
 // a rebuild and not the segment (storage 4).
 func TestWrongIndexIsRebuilt(t *testing.T) {
@@ -295,6 +321,19 @@ func TestOffsetForTime(t *testing.T) {
 		if got, ok, err := f.log.OffsetForTime(0); err != nil || !ok || got != f.log.Base() {
 			t.Fatalf("%d %v %v after a trim to %d", got, ok, err, f.log.Base())
 		}
+	}
+}
+
+// TestOffsetForTimeBeforeAnEmptySegment: a segment without records has no time,
+// and says nothing about those before it.
+func TestOffsetForTimeBeforeAnEmptySegment(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.fill(1, 1, 10)
+	if err := f.log.RollNow(); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, err := f.log.OffsetForTime(0); got != 0 || !ok || err != nil {
+		t.Fatal(got, ok, err)
 	}
 }
 

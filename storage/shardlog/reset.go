@@ -61,6 +61,7 @@ func (l *Log) reset(base uint64) error {
 // replaceAll makes s, which is empty and has no file yet, all of the log for
 // everyone in memory.
 func (l *Log) replaceAll(s *seg) {
+	l.cuts.Add(1)
 	l.mu.Lock()
 	l.claimed, l.claimedCRC = s.base, 0
 	if l.producers != nil {

@@ -165,8 +165,7 @@ func (l *Log) install(s *seg, held *opened) {
 	l.list.Lock()
 	l.segments = append(l.segments[:len(l.segments):len(l.segments)], s)
 	l.list.Unlock()
-	l.metrics.Segments.Add(1)
-	l.metrics.Bytes.Add(segment.HeaderSize)
+	l.count(s)
 }
 
 // letGo leaves the file of a segment that is sealed to Descriptors.

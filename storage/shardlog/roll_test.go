@@ -1,6 +1,7 @@
 package shardlog
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -83,7 +84,8 @@ func TestBackgroundRoll(t *testing.T) {
 // a segment that was rolled in the background, and appends to the new one.
 func TestNothingIsAcknowledgedBeforeTheRetiredSegmentIsDurable(t *testing.T) {
 	f := background(t, None)
-	gate := f.faults.Block(fstest.OpSync, segment.FileName(0))
+	gate := f.gate()
+	old := f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpSync}, Path: segment.FileName(0), Gate: gate})
 	f.fill(6, 1, 200)
 	<-gate.Arrived()
 	if len(f.log.Segments()) != 2 {
@@ -92,7 +94,7 @@ func TestNothingIsAcknowledgedBeforeTheRetiredSegmentIsDurable(t *testing.T) {
 	f.fill(2, 1, 200) // answered from the page cache
 	flushed := make(chan error, 1)
 	go func() { flushed <- f.log.Flush() }()
-	until(t, "the flush waits for the old segment", func() bool { return f.faults.Count(fstest.OpSync) >= 2 })
+	until(t, "the flush waits for the old segment", func() bool { return old.Hits() == 2 })
 	if f.log.Durable() != 0 {
 		t.Fatalf("durable %d before the old segment is", f.log.Durable())
 	}
@@ -118,11 +120,35 @@ func TestFailedSealOfARetiredSegmentPoisons(t *testing.T) {
 	}
 }
 
+// TestPoisonedDuringAWrite: the seal fails while a round is being written. What
+// it wrote is not shown, and its outcome is unknown.
+func TestPoisonedDuringAWrite(t *testing.T) {
+	f := background(t, None)
+	seal, write := f.gate(), f.gate()
+	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpSync}, Path: segment.FileName(0), Err: fstest.ErrIO, Gate: seal})
+	f.fill(6, 1, 200)
+	<-seal.Arrived()
+	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpWrite}, Path: segment.FileName(1), Gate: write})
+	g := newLedger()
+	if _, err := f.log.Append(numbered(6, 1, 200), g); err != nil {
+		t.Fatal(err)
+	}
+	<-write.Arrived()
+	seal.Open()
+	until(t, "the seal fails", func() bool { return f.log.Err() != nil })
+	write.Open()
+	var failed *SyncFailedError
+	if o := g.wait(t, 1)[0]; !errors.As(o.err, &failed) || !failed.Unknown {
+		t.Fatal(o.err)
+	}
+	checkPoisoned(t, f.log)
+}
+
 // TestRoundWinsTheRaceToRoll: a round that outgrows the raised ceiling rolls
 // inline; what was prepared is removed and nothing is refused.
 func TestRoundWinsTheRaceToRoll(t *testing.T) {
 	f := background(t, OnCommit)
-	gate := f.faults.Block(fstest.OpSyncDir, testDir)
+	gate := f.block(fstest.OpSyncDir, testDir)
 	f.fill(6, 1, 200)
 	<-gate.Arrived()
 	f.faults.Clear() // the preparation waits on, the round need not
@@ -219,5 +245,23 @@ func TestPeriodicTimerStopsWithTheLog(t *testing.T) {
 	}
 	if f.clock.armed() != 0 {
 		t.Fatalf("%d timers after the close", f.clock.armed())
+	}
+}
+
+// TestKilledBetweenSwapAndSeal: the segment that a background roll retired and
+// did not seal is flushed by the next opening, before the mark vouches for it.
+func TestKilledBetweenSwapAndSeal(t *testing.T) {
+	for seed := range uint64(20) {
+		f := background(t, None)
+		gate := f.block(fstest.OpSync, segment.FileName(0))
+		f.fill(6, 1, 200)
+		<-gate.Arrived()
+		disk := f.mem.Clone().Kill()
+		gate.Open()
+		_ = f.log.Close()
+		f.on(disk)
+		f.checkNumbered(0, 6)
+		f.on(f.mem.Crash(seed))
+		f.checkNumbered(0, 6)
 	}
 }

@@ -16,9 +16,16 @@ type round struct {
 	items []item
 }
 
-// Buffers that grew past this are left to the garbage collector, so that one
-// burst does not hold memory for good.
-const maxKeptRound = 4 << 20
+// maxGathered bounds the claims of one round: duplicates have no bytes that
+// MaxPendingBytes could count.
+const maxGathered = 1 << 16
+
+// Buffers that grew past these bounds are left to the garbage collector, so that
+// one burst does not hold memory for good.
+const (
+	maxKeptBytes = 4 << 20
+	maxKeptItems = 1 << 13
+)
 
 func (d *Descriptors) getRound() *round {
 	if r, ok := d.rounds.Get().(*round); ok {
@@ -28,7 +35,7 @@ func (d *Descriptors) getRound() *round {
 }
 
 func (d *Descriptors) putRound(r *round) {
-	if cap(r.buf) > maxKeptRound {
+	if cap(r.buf) > maxKeptBytes || cap(r.items) > maxKeptItems {
 		return
 	}
 	clear(r.items)

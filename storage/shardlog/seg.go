@@ -30,6 +30,7 @@ type seg struct {
 	builder  *segment.Builder
 	indexed  bool // the index file holds all of builder
 
+	counted bool // in the gauges of the metrics
 	dropped bool // left the log; guarded, like open, by the lock of Descriptors
 	open    *opened
 }

@@ -37,6 +37,9 @@ func (l *Log) syncNow() error {
 
 // syncWritten is syncNow for a caller that holds flush.
 func (l *Log) syncWritten() error {
+	if err := l.poisoned(); err != nil {
+		return err
+	}
 	l.io.Lock()
 	s, bytes, end := l.active, l.active.written, l.written.offset
 	file, err := l.opts.Descriptors.pin(l, s) // open already: it is active
@@ -45,9 +48,6 @@ func (l *Log) syncWritten() error {
 		return l.fileError("open", err)
 	}
 	defer l.opts.Descriptors.unpin(file)
-	if err := l.poisoned(); err != nil {
-		return err
-	}
 	if err := l.syncRetired(); err != nil {
 		return err
 	}

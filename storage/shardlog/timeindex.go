@@ -37,7 +37,10 @@ func (l *Log) OffsetForTime(micros uint64) (offset uint64, ok bool, err error) {
 func (l *Log) offsetForTime(micros uint64) (uint64, bool, error) {
 	tail := l.Tail()
 	segs := l.segmentList()
-	i := sort.Search(len(segs), func(i int) bool { return segs[i].newest.Load() >= micros })
+	i := sort.Search(len(segs), func(i int) bool {
+		newest := segs[i].newest.Load()
+		return newest >= micros || newest == 0 // an active one without records
+	})
 	for ; i < len(segs) && segs[i].base < tail; i++ {
 		offset, ok, err := l.timeIn(segs[i], micros)
 		if err != nil {
@@ -55,7 +58,7 @@ func (l *Log) timeIn(s *seg, micros uint64) (uint64, bool, error) {
 	d := l.opts.Descriptors
 	file, err := d.pin(l, s)
 	if err != nil {
-		return 0, false, err
+		return 0, false, l.fileError("open", err)
 	}
 	defer d.unpin(file)
 	entries, err := l.indexOf(s, file)

@@ -144,9 +144,20 @@ func (l *Log) syncRemoval(s *seg) error {
 	return nil
 }
 
+// count takes a segment into the gauges.
+func (l *Log) count(s *seg) {
+	s.counted = true
+	l.metrics.Segments.Add(1)
+	l.metrics.Bytes.Add(s.written)
+}
+
 // forget closes a segment that left the log and takes it out of the gauges.
 func (l *Log) forget(s *seg) {
 	l.opts.Descriptors.drop(s)
+	if !s.counted {
+		return
+	}
+	s.counted = false
 	l.metrics.Segments.Add(-1)
 	l.metrics.Bytes.Add(-s.written)
 	l.metrics.UnsyncedBytes.Add(-max(s.written-s.synced.Load(), 0))

@@ -205,6 +205,7 @@ func (l *Log) cutFiles(at cutPoint) error {
 // lower makes at the end of the log for everyone in memory.
 func (l *Log) lower(at cutPoint, keep []*seg) {
 	s, end := at.seg, at.end
+	l.cuts.Add(1)
 	l.mu.Lock()
 	l.claimed, l.claimedCRC = end.offset, end.crc
 	l.durable.Store(min(l.durable.Load(), end.offset))

@@ -20,7 +20,12 @@ import (
 // probe asks the node's HTTP listener.
 func probe(t *testing.T, n *felixtest.Node, path string) (status int, body string) {
 	t.Helper()
-	res, err := http.Get(n.AdminURL() + path)
+	return probeURL(t, n.AdminURL()+path)
+}
+
+func probeURL(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +92,7 @@ func records(t *testing.T, n *felixtest.Node, stream string) [][]byte {
 // resume by themselves (BR-13, BR-54).
 func TestFullDisk(t *testing.T) {
 	files := fstest.NewFaults(fs.OS())
-	n := felixtest.Start(t, felixtest.WithFileSystem(files), felixtest.WithSetting("storage-soft-free-bytes", "0"),
+	n := felixtest.Start(t, felixtest.WithFileSystem(files), felixtest.WithSetting("storage-journal-bytes", "0"), felixtest.WithSetting("storage-soft-free-bytes", "0"),
 		felixtest.WithSetting("durable-segment-bytes", "1MiB"))
 	p := dial(t, n)
 	k := p.keeper()
@@ -215,7 +220,7 @@ func TestLittleFreeSpace(t *testing.T) {
 // log alone; what is durable can be read, and a restart takes writes again.
 func TestFailedFlush(t *testing.T) {
 	files := fstest.NewFaults(fs.OS())
-	n := felixtest.Start(t, felixtest.WithFileSystem(files))
+	n := felixtest.Start(t, felixtest.WithFileSystem(files), felixtest.WithSetting("storage-journal-bytes", "0"))
 	p := dial(t, n)
 	l := p.login(modern(), n.Token())
 	publish := func(id uint64, stream string) wire.Ack {

@@ -95,7 +95,7 @@ func TestAckOffsetsAreNegotiated(t *testing.T) {
 // connections, however long their commit takes within its grace.
 func TestStopWaitsForCommits(t *testing.T) {
 	files := fstest.NewFaults(fs.OS())
-	n := felixtest.Start(t, felixtest.WithFileSystem(files))
+	n := felixtest.Start(t, felixtest.WithFileSystem(files), felixtest.WithSetting("storage-journal-bytes", "0"))
 	p := dial(t, n)
 	l := p.login(modern(), n.Token())
 	l.send(p.publish(0, "s", []byte("first")).Append(nil))
@@ -106,12 +106,13 @@ func TestStopWaitsForCommits(t *testing.T) {
 	t.Cleanup(gate.Open)
 	l.send(p.publish(1, "s", []byte("taken")).Append(nil))
 	<-gate.Arrived()
+	url := n.AdminURL() + "/ready"
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		n.Stop()
 	}()
-	waitFor(t, "the stop to begin", func() bool { status, _ := probe(t, n, "/ready"); return status == 503 })
+	waitFor(t, "the stop to begin", func() bool { status, _ := probeURL(t, url); return status == 503 })
 	select {
 	case <-p.conn.Context().Done():
 		t.Fatal("closed before the answer")

@@ -18,7 +18,7 @@ func stuck(t *testing.T) (*felixtest.Node, *handClock, *fstest.Gate) {
 	t.Helper()
 	files, clock := fstest.NewFaults(fs.OS()), newHandClock()
 	n := felixtest.Start(t, felixtest.WithFileSystem(files), felixtest.WithClock(clock),
-		felixtest.WithSetting("pub-conn-inflight-bytes", "64KiB"))
+		felixtest.WithSetting("pub-conn-inflight-bytes", "64KiB"), felixtest.WithSetting("storage-journal-bytes", "0"))
 	l := dial(t, n).login(modern(), n.Token())
 	l.say(&wire.CachePut{Tenant: n.Tenant(), Namespace: n.Namespace(), Cache: "c", Key: []byte("k"), Value: []byte("v"), RequestID: wire.Some[uint64](1)})
 	if _, is := l.message().(*wire.CacheOK); !is {
