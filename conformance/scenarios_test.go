@@ -44,6 +44,13 @@ const replayRing = 64
 var everywhere = []place{inMemoryNode, onDisk}
 
 var scripts = []script{
+	// First, because it takes longest.
+	{file: "restart.py", places: []place{killable, onDisk}, scenarios: []string{
+		"restart.acknowledged_records_are_there", "restart.unanswered_publishes_are_whole_or_absent",
+		"restart.a_subscription_goes_on_where_it_was", "restart.several_clients_see_the_same",
+		"restart.caches_are_there", "restart.an_entry_that_expired_meanwhile_is_gone", "restart.counters_are_there",
+		"restart.commits_are_there", "restart.a_watch_ends_and_another_takes_up_from_its_offset", "restart.async",
+	}},
 	{file: "pubsub.py", places: everywhere, scenarios: []string{
 		"pubsub.roundtrip", "pubsub.iteration", "pubsub.order", "pubsub.offsets_are_contiguous",
 		"pubsub.two_subscribers_agree", "pubsub.start_latest", "pubsub.start_earliest",
@@ -109,12 +116,6 @@ var scripts = []script{
 		"commit.returns_the_offset", "commit.state_get_returns_the_version", "commit.large_values_and_any_bytes",
 		"commit.entities_have_their_shards", "commit.many_at_once", "commit.refusals_are_typed", "commit.async",
 		"commit.another_stream_is_refused",
-	}},
-	{file: "restart.py", places: []place{onDisk, killable}, scenarios: []string{
-		"restart.acknowledged_records_are_there", "restart.unanswered_publishes_are_whole_or_absent",
-		"restart.a_subscription_goes_on_where_it_was", "restart.several_clients_see_the_same",
-		"restart.caches_are_there", "restart.an_entry_that_expired_meanwhile_is_gone", "restart.counters_are_there",
-		"restart.commits_are_there", "restart.a_watch_ends_and_another_takes_up_from_its_offset", "restart.async",
 	}},
 	{file: "unserved.py", places: everywhere, scenarios: []string{"unserved.queues"}},
 	{file: "unlogged.py", places: []place{inMemoryNode}, scenarios: []string{

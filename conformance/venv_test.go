@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // waitTogether lets more tests run at once than there are processors: what
 // most of them do is wait for timeouts of the published client.
 func waitTogether() {
-	const together = 8
+	const together = 16
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen && runtime.GOMAXPROCS(0) < together {

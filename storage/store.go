@@ -124,7 +124,7 @@ func Open(f fs.FS, cfg Config, deps Deps) (*Store, error) {
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := fs.MkdirDurable(f, cfg.Root); err != nil {
+	if err := makeRoot(f, cfg.Root); err != nil {
 		return nil, fmt.Errorf("make storage root: %w", err)
 	}
 	lock, err := f.Lock(filepath.Join(cfg.Root, lockName))
@@ -148,6 +148,23 @@ func Open(f fs.FS, cfg Config, deps Deps) (*Store, error) {
 	}
 	s.space = watchFreeSpace(f, cfg.Root, cfg.SoftFreeBytes, deps.Clock, deps.Logger)
 	return s, nil
+}
+
+// makeRoot makes the root and the directory of each space, and makes durable
+// what an earlier process may have made and not synced.
+func makeRoot(f fs.FS, root string) error {
+	if err := fs.MkdirDurable(f, root); err != nil {
+		return err
+	}
+	if err := fs.SyncParents(f, root); err != nil {
+		return err
+	}
+	for _, space := range Spaces() {
+		if err := fs.MkdirDurable(f, filepath.Join(root, string(space))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -32,6 +33,19 @@ func MkdirDurable(f FS, path string) error {
 		return err
 	}
 	return f.SyncDir(parent)
+}
+
+// SyncParents syncs every directory above path: an earlier process may have died
+// after it made one of them and before it synced the one above. Those this
+// process may not open were there before it.
+func SyncParents(f FS, path string) error {
+	path = filepath.Clean(path)
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		if err := f.SyncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 func wantDir(f FS, path string) error {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,26 +11,13 @@ import (
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
-// soak is how much longer than usual a campaign runs: SOAK, 1 if unset.
-func soak(t testing.TB) uint64 {
-	s := os.Getenv("SOAK")
-	if s == "" {
-		return 1
-	}
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil || n == 0 {
-		t.Fatalf("SOAK=%q: want a number from 1", s)
-	}
-	return n
-}
-
 // times is how often a campaign repeats: n by default, a quarter of it under the
 // race detector.
 func times(t testing.TB, n uint64) uint64 {
 	if raceEnabled {
 		n = max(n/4, 1)
 	}
-	return n * soak(t)
+	return n * uint64(fstest.Soak())
 }
 
 // campaign drives one log with random operations through faults, kills and power
