@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
@@ -47,7 +48,7 @@ func (c told) Complete(r Result) {
 // at its offset; what is there was sent, once; numbered batches sent again by
 // a publisher that does not know how they ended are there once.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
-	for seed := range uint64(25 * fstest.Soak()) {
+	for seed := range uint64(25 * soak.Times()) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashCampaign(t, seed) })
 	}
 }

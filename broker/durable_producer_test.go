@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/producer"
 )
@@ -181,7 +182,7 @@ func TestRefusalsInAPipeline(t *testing.T) {
 	sh := d.durable("s", 1)[0]
 	rng := rand.New(rand.NewPCG(1, 2))
 	var next, sequence uint64
-	for range 20 * fstest.Soak() {
+	for range 20 * soak.Times() {
 		const n = 256
 		bad := rng.IntN(n)
 		kind := rng.IntN(4)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
@@ -28,7 +29,7 @@ func TestReplayIsNeverDropped(t *testing.T) {
 			t.Run(fmt.Sprint(policy, " ", capacity), func(t *testing.T) {
 				d, _ := inMemory(t, manySegments(), small())
 				sh := d.durable("s", 1)[0]
-				history := uint64(3000 * fstest.Soak())
+				history := uint64(3000 * soak.Times())
 				d.fill(sh, history, 10)
 				sub := d.subscribeAt(sh, stream.SubscribeOptions{Start: stream.Earliest(), Capacity: capacity, Policy: policy, EndOnDrop: true})
 				if sub.StartOffset() != 0 || sub.LiveOffset() != history {
@@ -65,7 +66,7 @@ func TestReplayIsNeverDropped(t *testing.T) {
 // each sees every record from its start on, once (reliability 12).
 func TestDurableJoinUnderLoad(t *testing.T) {
 	const joiners = 4
-	joins := 60 * fstest.Soak()
+	joins := 60 * soak.Times()
 	for _, policy := range []stream.QueuePolicy{stream.DropNew, stream.Block} {
 		t.Run(policy.String(), func(t *testing.T) {
 			d, _ := inMemory(t, manySegments(), small())
@@ -140,7 +141,7 @@ func TestEarliestUnderLoad(t *testing.T) {
 	sh := d.durable("s", 1)[0]
 	d.fill(sh, 500, 4)
 	var readers, publisher sync.WaitGroup
-	end := uint64(1500 * fstest.Soak())
+	end := uint64(1500 * soak.Times())
 	publisher.Go(func() { d.fill(sh, end, 2) })
 	for i := range 6 {
 		readers.Go(func() {
@@ -162,7 +163,7 @@ func TestEarliestUnderLoad(t *testing.T) {
 func TestReplayOverManySegments(t *testing.T) {
 	disk := fstest.New(1)
 	d := openDurable(t, disk, root, manySegments(), small())
-	end := uint64(6000 * fstest.Soak())
+	end := uint64(6000 * soak.Times())
 	d.fill(d.durable("s", 1)[0], end, 20)
 	var next uint64
 	for run := uint64(1); next < end; run++ {

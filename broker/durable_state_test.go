@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
@@ -101,7 +102,7 @@ func TestAtomicCommit(t *testing.T) {
 
 // The first reader of a state builds it while commits go on; none is missed.
 func TestStateIsBuiltUnderLoad(t *testing.T) {
-	for seed := range uint64(5 * fstest.Soak()) {
+	for seed := range uint64(5 * soak.Times()) {
 		d, _ := inMemory(t, manySegments(), Config{Streams: stream.Config{PageBytes: 300}})
 		sh := d.durable("s", 1)[0]
 		commit := func(i int) {

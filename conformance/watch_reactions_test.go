@@ -174,8 +174,9 @@ func TestClientWatchEnds(t *testing.T) {
 				t.Errorf("got %s, want %s", s, tc.want)
 			}
 			if tc.again == "" {
-				if q.count() != 1 {
-					t.Errorf("%d watches", q.count())
+				var closed bool
+				if err := l.attribute(&closed, "w", "closed"); err != nil || closed || q.count() != 1 {
+					t.Errorf("closed: %v, %v; %d watches", closed, err, q.count())
 				}
 				return
 			}

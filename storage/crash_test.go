@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/segment"
 	"github.com/felixlog/felix/storage/shardlog"
@@ -49,7 +50,7 @@ func readAll(t *testing.T, log *shardlog.Log) []string {
 // be refused; what was answered as durable is there, what was not is there up
 // to some point, and nothing else is.
 func TestPowerLoss(t *testing.T) {
-	for seed := range uint64(60 * fstest.Soak()) {
+	for seed := range uint64(60 * soak.Times()) {
 		rng := rand.New(rand.NewPCG(seed, 54))
 		mode := []shardlog.FsyncMode{shardlog.None, shardlog.OnCommit}[rng.IntN(2)]
 		change := func(c *Config) {

@@ -10,7 +10,7 @@ import (
 // order, and never of one that was renewed; a restart in between changes
 // nothing.
 func TestWatchesHearOfExpiry(t *testing.T) {
-	keys, watchers := soak(600, 10_000), soak(10, 50)
+	keys, watchers := campaign(600, 10_000), campaign(10, 50)
 	const shards = 3
 	for _, restart := range []bool{false, true} {
 		d := newDisk(t, Config{WatchQueue: 3 * keys})

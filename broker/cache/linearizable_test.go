@@ -69,7 +69,7 @@ var register = porcupine.Model{
 // Clients that get, put, delete and compare a few keys of a broker's cache
 // see one copy, in memory and on the log, while its log is compacted.
 func TestCacheIsLinearizable(t *testing.T) {
-	runs, ops := soak(4, 50), soak(150, 400)
+	runs, ops := campaign(4, 50), campaign(150, 400)
 	for run := range runs {
 		for _, name := range []string{"memory", "log"} {
 			c, _ := newCache(Config{})
@@ -87,7 +87,7 @@ func TestCacheIsLinearizable(t *testing.T) {
 // The same with writes that fail on the way to the disk: a refused write never
 // happened, and none that was told is lost.
 func TestCacheIsLinearizableUnderFaults(t *testing.T) {
-	for run := range soak(4, 50) {
+	for run := range campaign(4, 50) {
 		faults := fstest.NewFaults(fstest.New(uint64(run)))
 		d := newDiskOn(t, faults, "/data", Config{})
 		c := d.cache("c", 1)
@@ -96,7 +96,7 @@ func TestCacheIsLinearizableUnderFaults(t *testing.T) {
 				faults.FailWrite("caches", 1, errors.New("i/o error"))
 			}
 		}
-		history := clients(t, c, uint64(run), soak(150, 400), disturb)
+		history := clients(t, c, uint64(run), campaign(150, 400), disturb)
 		if res := porcupine.CheckOperationsTimeout(register, history, time.Minute); res != porcupine.Ok {
 			t.Fatalf("run %d: %v", run, res)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/fs/fstest"
@@ -20,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soak is the size of a campaign: short, and up to long in longer ones.
-func soak(short, long int) int { return min(short*fstest.Soak(), long) }
+// campaign is the size of one: short, and up to long in longer ones.
+func campaign(short, long int) int { return min(short*soak.Times(), long) }
 
 // A disk is a store on a file system, which can be closed and opened again.
 type disk struct {

@@ -48,7 +48,7 @@ func TestCacheSurvivesRestart(t *testing.T) {
 // Nothing that was acknowledged is lost with the power, and nothing that was
 // not is served as a whole that was never written.
 func TestCacheSurvivesPowerLoss(t *testing.T) {
-	for seed := range uint64(soak(30, 1000)) {
+	for seed := range uint64(campaign(30, 1000)) {
 		mem := fstest.New(seed)
 		d := newDiskOn(t, mem, "/data", Config{})
 		c := d.cache("c", 1)
@@ -250,7 +250,7 @@ func TestSameNameAgain(t *testing.T) {
 
 // Requests while a cache ends get their answer or [ErrRemoved].
 func TestEndUnderLoad(t *testing.T) {
-	for range soak(20, 500) {
+	for range campaign(20, 500) {
 		d := newDisk(t, Config{})
 		c := d.cache("c", 1)
 		var wait sync.WaitGroup

@@ -220,7 +220,7 @@ func TestModesAgree(t *testing.T) {
 func TestOldDeadlineDoesNotRemoveNewValue(t *testing.T) {
 	d := newDisk(t, Config{})
 	c := d.cache("c", 1)
-	for i := range soak(300, 10_000) {
+	for i := range campaign(300, 10_000) {
 		mustPut(t, c, "k", "old", Millis(5))
 		d.clock.advance(5 * time.Millisecond)
 		var race sync.WaitGroup

@@ -28,7 +28,7 @@ type leg struct {
 // snapshot and every later change once and in order, or a loud end from which
 // they resume.
 func TestJoinUnderLoad(t *testing.T) {
-	joins := soak(400, 10_000)
+	joins := campaign(400, 10_000)
 	d := newDisk(t, Config{WatchQueue: 64})
 	c := d.cache("c", 1)
 	truth := watch(t, c, WatchOptions{HasFrom: true})

@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/felixlog/felix/storage/fs/fstest"
+	"github.com/felixlog/felix/internal/soak"
 )
 
 // TestPowerLossLosesNothingCommitted commits and cuts logs at random, loses
 // power, starts again, and finds in every log's own file what was committed,
 // at least as long as it had become and byte for byte.
 func TestPowerLossLosesNothingCommitted(t *testing.T) {
-	for seed := range uint64(300 * fstest.Soak()) {
+	for seed := range uint64(300 * soak.Times()) {
 		powerLoss(t, seed)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
@@ -111,7 +112,7 @@ func TestPowerLossAtEveryStepOfCompaction(t *testing.T) {
 				r.faults.FailNth(steps+1, true, nil)
 				done = r.m.Compact(context.Background()) == nil
 				r.faults.Clear()
-				for seed := range uint64(fstest.Soak()) {
+				for seed := range uint64(soak.Times()) {
 					crashed := &rig{mem: r.mem.Clone().Crash(seed), clock: first.clock, logs: first.logs, opts: first.opts}
 					crashed.open(t)
 					wantContents(t, contents(t, crashed.m), want)
@@ -234,7 +235,7 @@ func TestCompactionUnderLoadAndPowerLoss(t *testing.T) {
 		acked, sent string // "" for deleted
 	}
 	state := map[string]last{}
-	for round := range 6 * fstest.Soak() {
+	for round := range 6 * soak.Times() {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var writes atomic.Int64

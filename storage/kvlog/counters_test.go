@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/shardlog"
 	"pgregory.net/rapid"
@@ -159,7 +160,7 @@ func TestOverflowIsRefusedAgainstTheStagedSum(t *testing.T) {
 
 // Sums after crashes lie between what was acknowledged and what was sent.
 func TestCounterModel(t *testing.T) {
-	for range fstest.Soak() {
+	for range soak.Times() {
 		rapid.Check(t, func(t *rapid.T) {
 			r := newCounterRig(t, func(r *rig) {
 				r.opts.CompactFloor = rapid.SampledFrom([]int64{-1, 2 << 10}).Draw(t, "floor")

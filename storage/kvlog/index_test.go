@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/felixlog/felix/storage/fs/fstest"
+	"github.com/felixlog/felix/internal/soak"
 )
 
 // A key of 100 bytes is 112 of memory by itself. The entry, its slot, the map
@@ -16,7 +16,7 @@ const maxBytesPerKey = 112 + 140
 
 func TestMemoryPerKey(t *testing.T) {
 	// SOAK=10 measures a million.
-	keys := uint64(100_000 * fstest.Soak())
+	keys := uint64(100_000 * soak.Times())
 	heap := func() uint64 {
 		runtime.GC()
 		var s runtime.MemStats

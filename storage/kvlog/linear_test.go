@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
@@ -75,7 +76,7 @@ var registers = porcupine.Model{
 // key behaves as one register.
 func TestEveryKeyIsARegister(t *testing.T) {
 	const clients, ops, keys = 5, 80, 4
-	for seed := range uint64(10 * fstest.Soak()) {
+	for seed := range uint64(10 * soak.Times()) {
 		r := newRig(t, func(r *rig) { r.opts.CompactFloor, r.opts.CompactFactor = 1<<10, 2 })
 		r.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpWrite}, Path: ".log", Skip: 20, Times: 1})
 		r.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpWrite}, Path: ".log", Skip: 60, Times: 1})

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/felixlog/felix/storage/fs/fstest"
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/shardlog"
 	"pgregory.net/rapid"
 )
@@ -220,7 +220,7 @@ func modelRig(t *rapid.T) *rig {
 }
 
 func TestModel(t *testing.T) {
-	for range fstest.Soak() {
+	for range soak.Times() {
 		rapid.Check(t, func(t *rapid.T) {
 			m := &model{T: t, r: modelRig(t), keys: map[string]held{}}
 			defer func() { m.r.die(false, 0) }()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/fs/fstest"
 	"github.com/felixlog/felix/storage/segment"
@@ -121,7 +122,7 @@ func TestEveryFlippedBit(t *testing.T) {
 	slices.Sort(names)
 	rng := rand.New(rand.NewPCG(9, 9))
 	outcomes := map[Verdict]int{}
-	for run := range 1500 * fstest.Soak() {
+	for run := range 1500 * soak.Times() {
 		name := names[run%len(names)]
 		path := w.path(name)
 		info, err := good.Stat(path)
@@ -159,7 +160,7 @@ func TestEveryFlippedBit(t *testing.T) {
 // What is found then is planned for again, and ends in the same log.
 func TestCrashBetweenSteps(t *testing.T) {
 	for name, build := range repairs {
-		for seed := range uint64(30 * fstest.Soak()) {
+		for seed := range uint64(30 * soak.Times()) {
 			m := fstest.New(seed)
 			o := build(t, m)
 			want := inspect(t, m, o)

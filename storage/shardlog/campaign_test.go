@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/felixlog/felix/internal/soak"
 	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
@@ -17,7 +18,7 @@ func times(t testing.TB, n uint64) uint64 {
 	if raceEnabled {
 		n = max(n/4, 1)
 	}
-	return n * uint64(fstest.Soak())
+	return n * uint64(soak.Times())
 }
 
 // campaign drives one log with random operations through faults, kills and power
