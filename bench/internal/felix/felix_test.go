@@ -47,6 +47,29 @@ func TestLoneTimesEveryRecord(t *testing.T) {
 	}
 }
 
+func TestPublishersWaitForTheDisk(t *testing.T) {
+	ctx, target := node(t, felixtest.Durable())
+	r, err := Publishers(ctx, PublishersSpec{Target: target, Phases: brief(), Publishers: 8, Clients: 2, RecordBytes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Records == 0 || r.Bytes != 100*r.Records || r.P50 <= 0 || r.P99 < r.P50 {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestReplayReadsWholeStreams(t *testing.T) {
+	ctx, target := node(t, felixtest.Durable())
+	const records = 5000
+	r, err := Replay(ctx, ReplaySpec{Target: target, Phases: brief(), Records: records, Batch: 64, RecordBytes: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Records == 0 || r.Records%records != 0 || r.Bytes != 32*r.Records {
+		t.Errorf("result %+v", r)
+	}
+}
+
 func TestFanoutCountsEveryDelivery(t *testing.T) {
 	for _, conns := range []int{1, 2, 3} {
 		ctx, target := node(t, felixtest.WithSetting("subscriber-queue-policy", "block"))
