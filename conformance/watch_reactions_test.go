@@ -208,3 +208,32 @@ func (l *lab) nextOf(t *testing.T) string {
 		return fmt.Sprintf("%s %d", c.Class, c.ResumeFrom)
 	}
 }
+
+// TestClientMovedWatchWaits: told that its shard moved, a watch is carried
+// over the absence of the only broker there is.
+func TestClientMovedWatchWaits(t *testing.T) {
+	t.Parallel()
+	q := &sequence{kind: "cache_watch", answers: []func(*recorder.Stream, raw.Frame){watchOK(started, func(e *recorder.Stream) {
+		e.Send(raw.JSON(`{"type":"shard_moved","subscription_id":7,"resume_from":31,"generation":3}`))
+		e.FIN()
+	})}}
+	script := &recorder.Script{Flags: recorder.AllFlags, Features: withLog, Handle: q.handle}
+	l := newLab(t, script)
+	if err := l.watch("key", "k", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.nextOf(t); got != "CacheWatchShardMoved 31" {
+		t.Fatalf("got %s", got)
+	}
+	l.server.Close()
+	next := l.begin("w", "recv", nil, map[string]any{"timeout": patience.Seconds()})
+	time.Sleep(time.Second) // the absence
+	q.restart(watchOK(started, func(e *recorder.Stream) {
+		e.Send(raw.JSON(`{"type":"cache_event","key":"k","value":"dg==","offset":31,"expires_at_millis":0}`))
+	}))
+	startRecorder(t, recorder.Options{Addr: l.server.Addr(), PKI: l.server.PKI(), Script: script})
+	var c *pyChange
+	if err := next.result(&c); err != nil || c == nil || c.Class != "CacheChange" || c.Offset != 31 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+}
