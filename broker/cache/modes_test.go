@@ -13,9 +13,8 @@ import (
 // A mode is one way to keep a cache. again is the cache after whatever must
 // not change what it holds.
 type mode struct {
-	name  string
-	open  func(t *testing.T) (c *Cache, clock *fakeClock, again func(*Cache) *Cache)
-	fresh func(version uint64) bool // a version that can be
+	name string
+	open func(t *testing.T) (c *Cache, clock *fakeClock, again func(*Cache) *Cache)
 }
 
 func modes() []mode {
