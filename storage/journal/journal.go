@@ -85,6 +85,9 @@ type file struct {
 	fs.File
 	path string
 	end  int64
+	// filled is how far it has bytes on the device: below, a round changes
+	// neither its size nor its blocks.
+	filled int64
 
 	mu sync.Mutex
 	// logs have rounds in the file that may be nowhere else on the device.
@@ -210,8 +213,10 @@ func (j *Journal) write(r *round) bool {
 	}
 	seal(r.buf, j.epoch, j.written.Load()+1, r.entries)
 	f.hold(r.members)
-	if _, err := f.WriteAt(r.buf, f.end); err != nil {
-		// What it left will be written over, or ends the file as a torn round.
+	if err := f.put(r.buf, f.end+size, j.opts.FileBytes); fs.IsFull(err) {
+		j.stats.busy.Add(1)
+		return false // the log has its bytes; the next round may find room
+	} else if err != nil {
 		return j.fail("write", err)
 	}
 	if err := j.opts.Sync(f.File); err != nil {
@@ -224,6 +229,33 @@ func (j *Journal) write(r *round) bool {
 	j.stats.bytes.Add(uint64(len(r.buf)))
 	return true
 }
+
+// fillAhead is how much of a file is filled with zeros at once, in bytes, when
+// it is first written: so many rounds to come then sync as cheaply as those that
+// write over old ones.
+const fillAhead = 1 << 20
+
+// put writes a round at the end of the file, which is then at end, and fills the
+// file ahead of it unless it is. What a failed write leaves will be written over,
+// or ends the file as a torn round.
+func (f *file) put(round []byte, end, limit int64) error {
+	if _, err := f.WriteAt(round, f.end); err != nil {
+		return err
+	}
+	if end <= f.filled {
+		return nil
+	}
+	to := min(end+fillAhead, limit)
+	if to > end {
+		if _, err := f.WriteAt(zeros[:to-end], end); err != nil {
+			return err
+		}
+	}
+	f.filled = max(to, end)
+	return nil
+}
+
+var zeros [fillAhead]byte
 
 // fail gives the journal up until the next start. What it holds stays there for
 // a recovery.
@@ -330,7 +362,8 @@ type counters struct{ rounds, entries, bytes, checkpoints, busy, failures atomic
 type Stats struct {
 	// Rounds were written and synced, with Entries of logs and Bytes in all.
 	Rounds, Entries, Bytes uint64
-	// Checkpoints let a file go; Busy counts rounds that found none free.
+	// Checkpoints let a file go; Busy counts rounds for which there was none
+	// free, or no room on the disk.
 	Checkpoints, Busy uint64
 	// Failures of a write, a sync or a checkpoint.
 	Failures uint64

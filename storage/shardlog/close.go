@@ -20,6 +20,7 @@ func (l *Log) Close() error {
 
 	l.drain()
 	l.roll.done.Wait()
+	l.follow.Wait()
 	l.flush.Lock()
 	defer l.flush.Unlock()
 	err := l.finish()

@@ -17,8 +17,22 @@ func (l *Log) joinJournal() {
 // where the segment has to be synced instead: always before its header is on the
 // device, of which the journal knows nothing.
 func (l *Log) commitJournal(s *seg, bytes []byte) bool {
-	return l.member != nil && s.synced.Load() >= segment.HeaderSize && l.member.Commit(s.id, s.written-int64(len(bytes)), bytes)
+	if l.member == nil || s.synced.Load() < segment.HeaderSize || !l.member.Commit(s.id, s.written-int64(len(bytes)), bytes) {
+		return false
+	}
+	if s.written-s.synced.Load() >= maxUnsynced && l.following.CompareAndSwap(false, true) {
+		l.follow.Go(func() {
+			_ = l.syncNow() // a failure has poisoned the log, which tells all
+			l.following.Store(false)
+		})
+	}
+	return true
 }
+
+// maxUnsynced is how many bytes of a segment the journal may be ahead of its
+// file, about, before the file is synced beside the rounds: a roll, a flush or a
+// close syncs the rest of it while others wait.
+const maxUnsynced = 8 << 20
 
 // leaveJournal makes what the journal has for the log durable in its own files
 // and void in the journal, before those are cut. The caller holds io.

@@ -59,6 +59,9 @@ type Log struct {
 	roll backgroundRoll
 	// member is the log's use of the commit journal, nil for none.
 	member *journal.Member
+	// follow syncs the segment behind the journal; one at a time.
+	follow    sync.WaitGroup
+	following atomic.Bool
 	// finished says that the log was closed with all of it on the device.
 	finished atomic.Bool
 

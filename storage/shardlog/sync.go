@@ -80,11 +80,6 @@ func (l *Log) syncRound(items []item, bytes []byte) error {
 		return err
 	}
 	s := l.active
-	if !l.commitJournal(s, bytes) {
-		if err := l.syncSegment(s, s.held.file, s.written); err != nil {
-			return err
-		}
-	}
 	n := uint64(0)
 	for i := range items {
 		if items[i].size > 0 {
@@ -92,6 +87,14 @@ func (l *Log) syncRound(items []item, bytes []byte) error {
 		}
 	}
 	l.metrics.SyncBatchAppends.Add(n)
+	if l.commitJournal(s, bytes) {
+		// The mark is about the log's own files. What the journal has it
+		// brings there itself.
+		return nil
+	}
+	if err := l.syncSegment(s, s.held.file, s.written); err != nil {
+		return err
+	}
 	l.mark.advance(l, segmentMark(s, s.written))
 	return nil
 }
