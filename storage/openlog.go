@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,13 +145,20 @@ func shardDir(root string, space Space, key Key) string {
 	return filepath.Join(root, string(space), DirName(key))
 }
 
+// projectionSegment is the most a segment of a log grows to whose compaction
+// deletes segments while writers wait for the same disk: deleting a large file
+// keeps some file systems from everything else for a tenth of a second.
+const projectionSegment = 64 << 20
+
 // logOptions completes the settings of every log by those of one.
 func (s *Store) logOptions(id slotKey, o LogOptions) shardlog.Options {
 	out := s.cfg.Log
 	out.Name = id.key.String()
 	out.Projection = id.space.projection()
 	out.Retention = shardlog.Retention{}
-	if !out.Projection {
+	if out.Projection {
+		out.SegmentBytes = min(cmp.Or(out.SegmentBytes, shardlog.DefaultSegmentBytes), projectionSegment)
+	} else {
 		out.Retention = o.Retention
 	}
 	out.Producers = o.Producers

@@ -406,3 +406,25 @@ func TestLittleSpace(t *testing.T) {
 	}
 	clock.advance(time.Minute) // nothing looks any more
 }
+
+// TestSegmentSizes: what compacts has segments that are quick to delete.
+func TestSegmentSizes(t *testing.T) {
+	for _, c := range []struct {
+		configured, streams, caches int64
+	}{
+		{0, shardlog.DefaultSegmentBytes, 64 << 20},
+		{1 << 30, 1 << 30, 64 << 20},
+		{1 << 20, 1 << 20, 1 << 20},
+	} {
+		s := open(t, fstest.New(1), func(cfg *Config) { cfg.Log.SegmentBytes = c.configured })
+		for space, want := range map[Space]int64{Streams: c.streams, Caches: c.caches, Counters: c.caches, Groups: c.caches} {
+			got := s.logOptions(slotKey{space, key(0)}, LogOptions{}).SegmentBytes
+			if space == Streams && c.configured == 0 {
+				want = 0 // the log's own default
+			}
+			if got != want {
+				t.Errorf("%d configured: segments of %q have %d bytes, want %d", c.configured, space, got, want)
+			}
+		}
+	}
+}

@@ -82,11 +82,15 @@ func (c *core) appendEntries(dst []byte, from uint32) (_ []byte, count uint64, n
 	return dst, count, next, next == x.used
 }
 
+// syncEvery is how many bytes of the snapshot are synced at a time: one sync of
+// all of it would keep the device from the writers.
+const syncEvery = 4 << 20
+
 // A summedFile is written from its start, and summed.
 type summedFile struct {
-	file fs.File
-	at   int64
-	sum  hash.Hash32
+	file       fs.File
+	at, synced int64
+	sum        hash.Hash32
 }
 
 func (w *summedFile) write(b []byte) error {
@@ -94,6 +98,12 @@ func (w *summedFile) write(b []byte) error {
 		return err
 	}
 	w.at += int64(len(b))
-	_, err := w.sum.Write(b) // never fails
-	return err
+	if _, err := w.sum.Write(b); err != nil {
+		return err
+	}
+	if w.at-w.synced < syncEvery {
+		return nil
+	}
+	w.synced = w.at
+	return w.file.Sync()
 }
