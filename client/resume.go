@@ -37,7 +37,12 @@ func (e *brokenStream) Unwrap() error { return e.err }
 
 type movedError struct{ m *wire.ShardMoved }
 
-func (e *movedError) Error() string { return "the shard moved to " + e.m.NodeID.Or("another broker") }
+func (e *movedError) Error() string {
+	if to, ok := e.m.NodeID.Get(); ok {
+		return "the shard moved to " + to
+	}
+	return "the broker stopped serving the shard"
+}
 
 type laggedError struct{ from uint64 }
 

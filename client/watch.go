@@ -297,7 +297,7 @@ type WatchStats struct {
 	Changes    uint64 // delivered, marks included
 	Duplicates uint64 // changes delivered before, left out
 	Reconnects uint64 // resumed after a lost connection or stream
-	Moves      uint64 // followed the shard to another broker
+	Moves      uint64 // told that the shard goes on at another broker, or at this one started again
 	Lagged     uint64 // resumed after the broker gave up on a slow reader
 	Reauths    uint64 // resumed after the token expired
 	Resets     uint64 // missed changes that were no longer held

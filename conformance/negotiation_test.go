@@ -20,6 +20,7 @@ const (
 	featureIdempotentProducer  = 0x0000_0200
 	featureCacheShards         = 0x0000_0400
 	featureErrorCodes          = 0x0000_0800
+	featureShardMoved          = 0x0000_1000
 	featureUnsupported         = 0x0000_2000
 	featureSequenceReused      = 0x0000_4000
 	featurePublishPipeline     = 0x0000_8000
@@ -41,11 +42,10 @@ const (
 const inspectFeature = 0x1
 
 // What a node outside a cluster serves (wire 5.4): with storage, what needs a
-// log as well. Groups and inspection are not served yet; a shard never moves
-// here.
+// log as well. Groups and inspection are not served yet.
 const (
 	servedInMemory = featureCacheDelete | featureStreamShards | featureCacheShards | featureShardOwners |
-		featureErrorCodes | featureUnsupported | featureCacheConditional | featureSubscribeQueue | featureAckOnCommit |
+		featureErrorCodes | featureShardMoved | featureUnsupported | featureCacheConditional | featureSubscribeQueue | featureAckOnCommit |
 		featureIdempotentProducer | featureSequenceReused | featurePublishPipeline | featureStreamPublishWindow
 	servedOnLog = featureCounters | featureCacheWatch | featureCacheWatchRetained | featureAtomicCommit |
 		featurePublishConditional | featureStreamRead | featureRecordTimestamps | featureSubscriptionLagged

@@ -49,7 +49,12 @@ var scripts = []script{
 		"restart.acknowledged_records_are_there", "restart.unanswered_publishes_are_whole_or_absent",
 		"restart.a_subscription_goes_on_where_it_was", "restart.several_clients_see_the_same",
 		"restart.caches_are_there", "restart.an_entry_that_expired_meanwhile_is_gone", "restart.counters_are_there",
-		"restart.commits_are_there", "restart.a_watch_ends_and_another_takes_up_from_its_offset", "restart.async",
+		"restart.commits_are_there", "restart.async",
+	}},
+	{file: "kill.py", places: []place{killable}, scenarios: []string{"kill.a_watch_ends_and_another_takes_up_from_its_offset"}},
+	{file: "stop.py", places: []place{onDisk}, scenarios: []string{
+		"stop.a_watch_goes_on", "stop.a_watch_that_saw_nothing_goes_on", "stop.an_unread_watch_goes_on",
+		"stop.a_watch_misses_nothing_of_writers_who_go_on", "stop.async",
 	}},
 	{file: "pubsub.py", places: everywhere, scenarios: []string{
 		"pubsub.roundtrip", "pubsub.iteration", "pubsub.order", "pubsub.offsets_are_contiguous",

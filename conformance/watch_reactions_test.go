@@ -152,6 +152,7 @@ func TestClientWatchEnds(t *testing.T) {
 		{"lagged", sending(fin, `{"type":"cache_watch_lagged","resume_from":31}`), "CacheWatchLagged 31, None", ""},
 		{"moved", sending(fin, `{"type":"shard_moved","subscription_id":7,"resume_from":31,"generation":3}`), "CacheWatchShardMoved 31", `"from_offset":31}`},
 		{"moved without a place", sending(fin, `{"type":"shard_moved","subscription_id":7,"generation":3}`), "CacheWatchShardMoved 0", `"from_offset":21}`},
+		{"moved, as a stop of ours says it", sending(fin, `{"type":"shard_moved","subscription_id":7,"resume_from":31,"generation":0}`), "CacheWatchShardMoved 31", `"from_offset":31}`},
 		{"error", sending(fin, `{"type":"error","message":"token expired","code":"unauthenticated","retry":"fatal"}`), "None", ""},
 		{"unknown message", sending(fin, `{"type":"nonesuch"}`), "None", ""},
 		{"expired, of ours", sending(fin, `{"type":"cache_event","key":"k","offset":22,"expires_at_millis":0,"expired":true}`), "CacheChange 0, None", ""},

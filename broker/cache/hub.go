@@ -19,6 +19,7 @@ type hub struct {
 	keys     map[string][]*Watch
 	prefixes map[string][]*Watch
 	lengths  []prefixLength // ascending
+	through  uint64         // every change below was pushed to the watches there were
 }
 
 // A prefixLength counts the watched prefixes of one length.
@@ -102,6 +103,7 @@ func (h *hub) changed(c Change) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.through = c.Offset + 1
 	shared := false
 	if list := h.keys[string(c.Key)]; len(list) > 0 {
 		h.push(list, &c, &shared)

@@ -21,7 +21,7 @@ const (
 // needs a log as well. A feature is offered only if it is served.
 func Served(publishWindow int, storage bool) wire.Offer {
 	f := wire.FeatureCacheDelete | wire.FeatureStreamShards | wire.FeatureCacheShards | wire.FeatureShardOwners |
-		wire.FeatureErrorCodes | wire.FeatureUnsupported | wire.FeatureCacheConditional |
+		wire.FeatureErrorCodes | wire.FeatureShardMoved | wire.FeatureUnsupported | wire.FeatureCacheConditional |
 		wire.FeatureSubscribeQueue | wire.FeatureAckOnCommit |
 		wire.FeatureIdempotentProducer | wire.FeatureSequenceReused
 	if publishWindow > 0 {

@@ -71,10 +71,12 @@ func (e *eventStream) start(deliver func() error, finish func(error)) {
 	}()
 }
 
-// last writes a final message and ends the stream cleanly.
+// last writes a final message and ends the stream cleanly. A message that does
+// not get through leaves no clean end behind half of it.
 func (e *eventStream) last(m wire.Message) {
-	_, _ = e.out.Write(wire.AppendMessage(nil, m))
-	_ = e.out.CloseWrite()
+	if _, err := e.out.Write(wire.AppendMessage(nil, m)); err == nil {
+		_ = e.out.CloseWrite()
+	}
 }
 
 // abort ends the stream in a way that no client takes for its end.

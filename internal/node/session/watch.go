@@ -170,9 +170,7 @@ func (w *watcher) finish(err error) {
 	case errors.Is(cause, errRightsExpired):
 		w.last(w.offer.Error(errExpired.Failure))
 	case errors.Is(cause, errDrained):
-		if changes, pollErr := w.watch.Poll(); pollErr == nil {
-			_ = w.send(changes)
-		}
+		w.drained()
 	case errors.As(err, &lagged):
 		w.last(&wire.CacheWatchLagged{ResumeFrom: lagged.ResumeFrom})
 	case errors.Is(err, cache.ErrRemoved):
@@ -180,4 +178,24 @@ func (w *watcher) finish(err error) {
 	default:
 		w.abort()
 	}
+}
+
+// drained delivers what is queued when the node stops. To a client that reads
+// it, it then says that the shard is served here no more, and where to go on
+// (wire 7.4, 11): the loss of its connection alone tells the published client
+// nothing, and its watch would be silent for ever. For others the stream stays
+// open until the connection closes, like that of a subscription.
+func (w *watcher) drained() {
+	if changes, err := w.watch.Poll(); err == nil && w.send(changes) != nil {
+		return // the peer does not read, or is gone
+	}
+	if !w.offer.Has(wire.FeatureShardMoved) {
+		return
+	}
+	// No owner is named: who serves the shard next is this node, started again.
+	moved := &wire.ShardMoved{SubscriptionID: w.id}
+	if from, known := w.watch.Position(); known {
+		moved.ResumeFrom = wire.Some(from)
+	}
+	w.last(moved)
 }
