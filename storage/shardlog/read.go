@@ -49,7 +49,7 @@ func (l *Log) read(from uint64, maxBytes, maxRecords int, all bool) (*Page, erro
 		if !changed && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if !changed && from >= l.Base() {
+		if !changed && from >= l.Base() && !l.dropRemoved() {
 			return nil, err // the file is missing, and nobody removed it
 		}
 	}

@@ -33,6 +33,8 @@ type seg struct {
 	counted bool // in the gauges of the metrics
 	dropped bool // left the log; guarded, like open, by the lock of Descriptors
 	open    *opened
+	// removing: an attempt to remove its file failed.
+	removing atomic.Bool
 }
 
 func (l *Log) newSeg(id, base uint64) *seg {

@@ -105,6 +105,7 @@ func (l *Log) removeOldest(s *seg) error {
 		l.mu.Unlock()
 	}
 	if err := l.removeFile(s.path); err != nil {
+		s.removing.Store(true)
 		l.list.Lock()
 		l.segments = append([]*seg{s}, l.segments...)
 		l.base.Store(s.base)
@@ -116,6 +117,24 @@ func (l *Log) removeOldest(s *seg) error {
 	l.metrics.RetentionBytesReclaimed.Add(uint64(s.readable.Load()))
 	l.metrics.RetentionBaseOffset.Store(base)
 	return l.syncRemoval(s)
+}
+
+// dropRemoved takes the oldest segment from the readers if an attempt to remove
+// its file failed, had done it nevertheless, and could not find out. It reports
+// whether it did.
+func (l *Log) dropRemoved() bool {
+	l.list.Lock()
+	defer l.list.Unlock()
+	s := l.segments[0]
+	if len(l.segments) < 2 || !s.removing.Load() {
+		return false
+	}
+	if _, err := l.fs.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	l.segments = l.segments[1:]
+	l.base.Store(l.segments[0].base)
+	return true
 }
 
 // removeFile removes a file that may be gone already: an earlier attempt can have

@@ -80,6 +80,29 @@ func TestFailedUnlinkIsRetried(t *testing.T) {
 	f.checkNumbered(12, 20)
 }
 
+// TestRemovalThatFailedAndHappened: the file is gone though its removal failed,
+// and the look for it failed too. Readers below the new base are told so.
+func TestRemovalThatFailedAndHappened(t *testing.T) {
+	f := newFixture(t, Options{SegmentBytes: 500, Descriptors: NewDescriptors(1)})
+	f.fill(20, 1, 100)
+	f.checkNumbered(14, 20) // no older file is open any more
+	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpRemove}, Path: segment.FileName(2), Times: 1, After: true})
+	f.faults.Inject(fstest.Rule{Ops: []fstest.Op{fstest.OpStat}, Path: segment.FileName(2), Times: 1})
+	var io *IOError
+	if err := f.log.TrimBefore(12); !errors.As(err, &io) {
+		t.Fatal(err)
+	}
+	var trimmed *TrimmedError
+	if _, err := f.log.Read(4, 1000, 10); !errors.As(err, &trimmed) || trimmed.Oldest <= 4 {
+		t.Fatalf("read of a removed segment: %v", err)
+	}
+	f.checkNumbered(f.log.Base(), 20)
+	if err := f.log.TrimBefore(12); err != nil {
+		t.Fatal(err)
+	}
+	f.checkNumbered(12, 20)
+}
+
 func TestRetentionBySize(t *testing.T) {
 	f := newFixture(t, Options{SegmentBytes: 1000, Retention: Retention{MaxBytes: 3000, Interval: time.Minute}})
 	f.fill(50, 1, 100)
