@@ -146,6 +146,32 @@ func TestProducerKeepsWithinTheBrokersMemory(t *testing.T) {
 	}
 }
 
+// TestFlushReturnsAfterEverybodyWasTold: what a callback notes is there when
+// Flush is over.
+func TestFlushReturnsAfterEverybodyWasTold(t *testing.T) {
+	p := producing(t, newModel(), plain)
+	producer := newProducer(t, dial(t, []string{p.addr()}))
+	ctx := testContext(t)
+	called, release := make(chan struct{}), make(chan struct{})
+	err := producer.SendFunc(ctx, func(Ack, error) {
+		close(called)
+		<-release // a callback must not block; here it shows who waits for it
+	}, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-called
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if err := producer.Flush(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush in the middle of a callback: %v", err)
+	}
+	close(release)
+	if err := producer.Flush(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestACancelledCallDoesNotStopTheProducer: its batch is delivered all the
 // same.
 func TestACancelledCallDoesNotStopTheProducer(t *testing.T) {

@@ -74,8 +74,8 @@ func (s *producerShard) number(ctx context.Context, r *request) error {
 	return nil
 }
 
-// settled takes the final outcome of batch n.
-func (s *producerShard) settled(n uint64, err error) {
+// answered takes the final outcome of batch n, before anybody hears of it.
+func (s *producerShard) answered(n uint64, err error) {
 	if err != nil {
 		s.p.stop(err)
 	}
@@ -83,7 +83,6 @@ func (s *producerShard) settled(n uint64, err error) {
 	s.underway.take(n)
 	s.room.wakeAll()
 	s.mu.Unlock()
-	s.p.settled(err)
 }
 
 // oldest is the lowest number under way.

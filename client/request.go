@@ -92,7 +92,7 @@ func (r *request) finish(ack Ack, err error) {
 	c.requests.put(r)
 	c.inflight.release(size)
 	if producer != nil {
-		producer.settled(number, err)
+		producer.answered(number, err)
 	}
 	switch {
 	case done != nil:
@@ -102,6 +102,10 @@ func (r *request) finish(ack Ack, err error) {
 	case wait != nil:
 		wait.ack, wait.err = ack, err
 		wait.ready <- struct{}{}
+	}
+	// Counted last: a Flush returns after everybody was told.
+	if producer != nil {
+		producer.p.settled(err)
 	}
 	if pub != nil {
 		pub.settled(err)

@@ -189,6 +189,11 @@ func (d *Demo) publish(ctx context.Context, c *client.Client, timing *timing) er
 				return err
 			}
 		}
+		if i == d.lastBeforeKill() {
+			if err := d.awaitKill(ctx); err != nil {
+				return err
+			}
+		}
 		quake, err := parse(record)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i, err)

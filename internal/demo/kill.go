@@ -38,6 +38,27 @@ func (k *Kill) answered(now time.Time) {
 	}
 }
 
+// lastBeforeKill is the record that is sent only once the broker is gone, and
+// those behind it: however fast the feed is, it is killed in the middle.
+func (d *Demo) lastBeforeKill() int { return len(d.records) * 3 / 4 }
+
+// awaitKill waits until the broker was killed.
+func (d *Demo) awaitKill(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		changed, killed, err := d.changed, !d.kill.At.IsZero(), d.err
+		d.mu.Unlock()
+		if killed || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // killInTheMiddle kills the broker when half of the records are acknowledged,
 // while the rest are on their way, and starts it again.
 func (d *Demo) killInTheMiddle(ctx context.Context, broker Broker) error {
