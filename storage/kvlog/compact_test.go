@@ -195,10 +195,11 @@ func TestACopyNeverLandsBehindANewerWrite(t *testing.T) {
 					}
 					// The copies are judged while those writes wait for the disk,
 					// "kept" last: the one that may be copied.
-					claimed := g.log.Claimed()
+					log := g.log // the rig has another once it is reopened
+					claimed := log.Claimed()
 					go func() {
 						defer gate.Open()
-						waitFor(t, "a copy", func() bool { return g.log.Claimed() > claimed })
+						waitFor(t, "a copy", func() bool { return log.Claimed() > claimed })
 					}()
 					return nil
 				})
