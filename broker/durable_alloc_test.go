@@ -135,6 +135,11 @@ type slots chan struct{}
 
 func (s slots) Complete(Result) { <-s }
 
+// answers counts publishes that are answered.
+type answers struct{ *sync.WaitGroup }
+
+func (a answers) Complete(Result) { a.Done() }
+
 // replayOf replays a log of many batches again and again.
 func replayOf(t testing.TB, records, batches int) (replay func()) {
 	d := openDurable(t, fs.OS(), t.TempDir()+"/data", shardlog.Options{}, Config{Streams: stream.Config{RingRecords: 1}})
@@ -145,14 +150,16 @@ func replayOf(t testing.TB, records, batches int) (replay func()) {
 	}
 	batch := batchOf(payloads...)
 	batch.Publisher = "someone"
+	// All are answered before the first replay: none comes live, where a full
+	// queue may drop it.
+	var answered sync.WaitGroup
+	answered.Add(batches)
 	for range batches {
-		if err := d.Publish(t.Context(), sh, d.id, batch, Backpressure, nil); err != nil {
+		if err := d.Publish(t.Context(), sh, d.id, batch, Backpressure, answers{&answered}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := sh.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	answered.Wait()
 	return func() {
 		sub, err := sh.Subscribe(t.Context(), stream.SubscribeOptions{Start: stream.Earliest()})
 		if err != nil {
