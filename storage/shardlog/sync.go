@@ -72,9 +72,9 @@ func (l *Log) armFlush() {
 }
 
 // syncRound makes the round that was just written durable, by the journal or by
-// a sync of its own. A segment retired in
-// the background goes first: nothing in the new one may be acknowledged before
-// the old one is on the device (storage 8.1).
+// a sync of its own. A segment retired in the background goes first: nothing in
+// the new one may be acknowledged before the old one is on the device (storage
+// 8.1).
 func (l *Log) syncRound(items []item, bytes []byte) error {
 	if err := l.syncRetired(); err != nil {
 		return err
