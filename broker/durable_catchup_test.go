@@ -110,7 +110,8 @@ func TestBlockWhileCatchingUp(t *testing.T) {
 			d.must(w.wait(t).Err)
 		}
 	}
-	if rounds < 5 || again.missing != 0 {
+	// Each round makes the reader fall behind once to three times.
+	if rounds < 2 || again.missing != 0 {
 		t.Fatalf("held after %d rounds, %d missing", rounds, again.missing)
 	}
 }
