@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/internal/soak"
+	"github.com/felixlog/felix/storage/fs/fstest"
 )
 
 // TestPowerLossLosesNothingCommitted commits and cuts logs at random, loses
@@ -102,6 +103,43 @@ func TestVoidedRoundsAreNotWrittenBack(t *testing.T) {
 	open(t, disk, Options{})
 	if got := content(t, disk, l.name); !bytes.Equal(got[500:], other) {
 		t.Errorf("the old bytes are back: %x...", got[500:510])
+	}
+}
+
+// TestAFailedRoundIsVoidToo: a round whose sync failed may be in the file, whole.
+// The log has synced for itself and been cut since; the round must not undo that.
+func TestAFailedRoundIsVoidToo(t *testing.T) {
+	for name, earlier := range map[string]int{"the first": 0, "a later one": 2} {
+		t.Run(name, func(t *testing.T) {
+			disk := newDisk(1)
+			faults := fstest.NewFaults(disk)
+			j := open(t, faults, Options{})
+			l := makeLog(t, faults, j, logName(0))
+			for range earlier {
+				if err := l.commit(100); err != nil {
+					t.Fatal(err)
+				}
+			}
+			faults.FailSync(".journal", 1)
+			if err := l.commit(1000); err != nil || l.direct != 1 {
+				t.Fatal(err, l.direct)
+			}
+			if err := l.cut(); err != nil {
+				t.Fatal(err)
+			}
+			other := bytes.Repeat([]byte{0xEE}, 700)
+			if _, err := l.f.WriteAt(other, l.size); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.f.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			disk = disk.Kill()
+			open(t, disk, Options{})
+			if got := content(t, disk, l.name); !bytes.Equal(got[l.size:], other) {
+				t.Errorf("the old bytes are back: %x...", got[l.size:l.size+10])
+			}
+		})
 	}
 }
 

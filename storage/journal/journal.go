@@ -175,6 +175,11 @@ func (j *Journal) leadRound(leader *Member) bool {
 
 	ok := j.write(r)
 	number := j.written.Load()
+	if !ok && j.givenUp() {
+		// The round may be in the file, whole, under the next number, which no
+		// other will have.
+		number++
+	}
 	for _, m := range r.members {
 		m.last = number
 		if m != leader {
@@ -213,10 +218,15 @@ func (j *Journal) write(r *round) bool {
 	}
 	seal(r.buf, j.epoch, j.written.Load()+1, r.entries)
 	f.hold(r.members)
-	if err := f.put(r.buf, f.end+size, j.opts.FileBytes); fs.IsFull(err) {
+	err := f.fill(f.end+size, j.opts.FileBytes)
+	if err == nil {
+		_, err = f.WriteAt(r.buf, f.end)
+	}
+	if fs.IsFull(err) {
 		j.stats.busy.Add(1)
-		return false // the log has its bytes; the next round may find room
-	} else if err != nil {
+		return false // the round is not in the file, not whole; the next may find room
+	}
+	if err != nil {
 		return j.fail("write", err)
 	}
 	if err := j.opts.Sync(f.File); err != nil {
@@ -235,27 +245,28 @@ func (j *Journal) write(r *round) bool {
 // write over old ones.
 const fillAhead = 1 << 20
 
-// put writes a round at the end of the file, which is then at end, and fills the
-// file ahead of it unless it is. What a failed write leaves will be written over,
-// or ends the file as a torn round.
-func (f *file) put(round []byte, end, limit int64) error {
-	if _, err := f.WriteAt(round, f.end); err != nil {
-		return err
-	}
+// fill fills the file with zeros up to end, and ahead of it, unless it is.
+func (f *file) fill(end, limit int64) error {
 	if end <= f.filled {
 		return nil
 	}
-	to := min(end+fillAhead, limit)
-	if to > end {
-		if _, err := f.WriteAt(zeros[:to-end], end); err != nil {
+	to := max(end, min(end+fillAhead, limit))
+	for at := f.filled; at < to; at += fillAhead {
+		if _, err := f.WriteAt(zeros[:min(fillAhead, to-at)], at); err != nil {
 			return err
 		}
 	}
-	f.filled = max(to, end)
+	f.filled = to
 	return nil
 }
 
 var zeros [fillAhead]byte
+
+func (j *Journal) givenUp() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failed
+}
 
 // fail gives the journal up until the next start. What it holds stays there for
 // a recovery.
