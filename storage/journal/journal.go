@@ -120,7 +120,7 @@ type Member struct {
 // Join lets a log use the journal under the name of its directory, relative to
 // the root of the store.
 func (j *Journal) Join(name string, log Log) *Member {
-	return &Member{j: j, name: name, log: log, woken: make(chan struct{}, 1), last: j.written.Load()}
+	return &Member{j: j, name: name, log: log, woken: make(chan struct{}, 1), last: j.newest()}
 }
 
 // Commit makes bytes durable that the log has written to a segment at a
@@ -174,12 +174,7 @@ func (j *Journal) leadRound(leader *Member) bool {
 	j.mu.Unlock()
 
 	ok := j.write(r)
-	number := j.written.Load()
-	if !ok && j.givenUp() {
-		// The round may be in the file, whole, under the next number, which no
-		// other will have.
-		number++
-	}
+	number := j.newest()
 	for _, m := range r.members {
 		m.last = number
 		if m != leader {
@@ -262,10 +257,16 @@ func (f *file) fill(end, limit int64) error {
 
 var zeros [fillAhead]byte
 
-func (j *Journal) givenUp() bool {
+// newest is the number of the newest round that may be in the files. The one that
+// made the journal be given up may be there, whole, under the next number, which
+// no other will have.
+func (j *Journal) newest() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.failed
+	if j.failed {
+		return j.written.Load() + 1
+	}
+	return j.written.Load()
 }
 
 // fail gives the journal up until the next start. What it holds stays there for
