@@ -12,6 +12,9 @@ const MaxReadBytes = 4 << 20
 // maxRecordsPerRead bounds a read that names no bound of its own.
 const maxRecordsPerRead = 10_000
 
+// usualRecord is the guess of a record's length in the log, in bytes.
+const usualRecord = 512
+
 // ReadOptions ask for one page of committed records.
 type ReadOptions struct {
 	// From is the offset of the first record wanted.
@@ -40,6 +43,23 @@ type Records struct {
 	// Next is where to read on. It steps over offsets that hold no record; an
 	// empty page with Next as asked says that nothing is committed there yet.
 	Next uint64
+
+	room []byte // what the next payloads are copied into
+}
+
+// roomBytes is how much is made at once for the payloads of a page.
+const roomBytes = 32 << 10
+
+// keep copies a payload. Those of a page share their memory, wanted more being
+// about to come: a page costs a few allocations, not one a record.
+func (r *Records) keep(payload []byte, wanted int) []byte {
+	n := len(payload)
+	if n > cap(r.room)-len(r.room) {
+		r.room = make([]byte, 0, max(n, min(n*wanted, roomBytes)))
+	}
+	at := len(r.room)
+	r.room = append(r.room, payload...)
+	return r.room[at:len(r.room):len(r.room)]
 }
 
 // Read returns one page of committed records and never waits for more. Errors:
@@ -63,8 +83,13 @@ func (sh *Shard) Read(ctx context.Context, o ReadOptions) (Records, error) {
 		o.End = 1<<64 - 1
 	}
 	out := Records{Next: o.From}
-	for size := 0; ; {
-		page, err := log.Read(out.Next, o.MaxBytes-size, o.MaxRecords-len(out.Items))
+	// How long the records are shows only as they are read: what is asked of
+	// the log begins with a guess and grows, so that a short page costs a short
+	// read.
+	ahead := usualRecord * o.MaxRecords
+	for size := 0; ; ahead *= 2 {
+		ahead = min(ahead, o.MaxBytes)
+		page, err := log.Read(out.Next, ahead, 0)
 		if err != nil {
 			return Records{}, sh.readError(out.Next, err)
 		}
@@ -98,7 +123,7 @@ func (r *Records) fill(batches []segment.Batch, o ReadOptions, size *int) (more 
 			}
 			*size += len(payload)
 			r.Items = append(r.Items, Record{
-				Offset: offset, Payload: append([]byte{}, payload...),
+				Offset: offset, Payload: r.keep(payload, o.MaxRecords-len(r.Items)),
 				Publisher: publisher, TimestampMicros: b.TimestampMicros,
 			})
 			r.Next = offset + 1
