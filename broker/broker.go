@@ -7,6 +7,7 @@ import (
 
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
 )
@@ -21,6 +22,7 @@ type Broker struct {
 	budgets *admission.Budgets
 	hub     *stream.Hub
 	caches  *cache.Store
+	groups  *queue.Store
 	jobs    jobPool
 	failed  atomic.Uint64
 	ids     producerIDs
@@ -36,6 +38,7 @@ func New(cfg Config, clock Clock) *Broker {
 	if cfg.Storage != nil {
 		cfg.Streams.Logs = streamLogs{cfg.Storage}
 		cfg.Caches.Storage = cfg.Storage
+		cfg.Groups.Storage = cfg.Storage
 	}
 	b := &Broker{
 		cfg:   cfg,
@@ -48,11 +51,15 @@ func New(cfg Config, clock Clock) *Broker {
 		}),
 		hub:    stream.NewHub(cfg.Streams, clock),
 		caches: cache.NewStore(cfg.Caches, clock),
+		groups: queue.NewStore(cfg.Groups, clock),
 	}
 	b.catalog.init()
 	b.stopping, b.stop = context.WithCancelCause(context.Background())
 	return b
 }
+
+// Groups are the consumer groups of the broker's streams.
+func (b *Broker) Groups() *queue.Store { return b.groups }
 
 // NewConnection opens the byte budget of one peer connection. Close it with
 // the connection.
@@ -84,13 +91,14 @@ func (b *Broker) Close() {
 	b.stop(ErrClosed)
 	streams, caches := b.catalog.close()
 	for _, s := range streams {
-		s.End(ErrClosed)
+		b.endStream(s, ErrClosed)
 	}
 	for _, c := range caches {
 		c.Close(ErrClosed)
 	}
 	b.queue.Close()
 	b.caches.Close()
+	b.groups.Close()
 	b.hub.Close()
 }
 

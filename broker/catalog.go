@@ -118,7 +118,7 @@ func (b *Broker) RemoveTenant(name string) error {
 	}
 	streams, caches := c.take(func(t, _ string) bool { return t == name })
 	c.mu.Unlock()
-	end(streams, caches)
+	b.end(streams, caches)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (b *Broker) RemoveNamespace(tenant, namespace string) error {
 	delete(c.namespaces, namespaceName{tenant, namespace})
 	streams, caches := c.take(func(t, n string) bool { return t == tenant && n == namespace })
 	c.mu.Unlock()
-	end(streams, caches)
+	b.end(streams, caches)
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (b *Broker) RemoveStream(name StreamName) error {
 	if !ok {
 		return &NotFoundError{Kind: KindStream, Name: name.String()}
 	}
-	s.End(stream.ErrRemoved)
+	b.endStream(s, stream.ErrRemoved)
 	return nil
 }
 
@@ -255,12 +255,20 @@ func (b *Broker) RemoveCache(name CacheName) error {
 }
 
 // end deactivates what was taken out of the catalog.
-func end(streams []*stream.Stream, caches []*cache.Cache) {
+func (b *Broker) end(streams []*stream.Stream, caches []*cache.Cache) {
 	for _, s := range streams {
-		s.End(stream.ErrRemoved)
+		b.endStream(s, stream.ErrRemoved)
 	}
 	for _, c := range caches {
 		c.End()
+	}
+}
+
+// endStream ends a stream, and then the groups on it.
+func (b *Broker) endStream(s *stream.Stream, cause error) {
+	s.End(cause)
+	for i := range s.Shards() {
+		b.groups.End(s.Shard(i), cause)
 	}
 }
 

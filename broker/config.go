@@ -5,6 +5,7 @@ import (
 
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/storage"
@@ -52,6 +53,8 @@ type Config struct {
 	Streams stream.Config
 	// Caches bounds the caches. Its Storage is Storage.
 	Caches cache.Config
+	// Groups bounds the consumer groups. Its Storage is Storage.
+	Groups queue.Config
 }
 
 func (c Config) withDefaults() Config {

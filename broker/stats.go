@@ -6,6 +6,7 @@ import (
 
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
 )
@@ -19,10 +20,11 @@ type Stats struct {
 	// stream was removed, the broker closed or the publish panicked.
 	Failed uint64
 	// Publish describes the queue, Subscribe the streams and their
-	// subscriptions, Cache the entries.
+	// subscriptions, Cache the entries, Groups the claims.
 	Publish   schedule.Stats
 	Subscribe stream.Stats
 	Cache     cache.Stats
+	Groups    queue.Stats
 }
 
 // Stats reads the totals.
@@ -33,6 +35,7 @@ func (b *Broker) Stats() Stats {
 		Publish:       b.queue.Stats(),
 		Subscribe:     b.hub.Stats(),
 		Cache:         b.caches.Stats(),
+		Groups:        b.groups.Stats(),
 	}
 	c := &b.catalog
 	c.mu.RLock()

@@ -124,7 +124,7 @@ func loopClient(t testing.TB) *Client {
 	b.first, b.caps = cn, caps
 	c.entry.Store(b)
 	b.publishes[1][0].stream = newPublishStream(cn, session(answerAck()), true)
-	b.caches[0].stream.Store(newCacheStream(b, session(answerValue())))
+	b.caches.slots[0].stream.Store(newCallStream(b, session(answerValue())))
 	return c
 }
 

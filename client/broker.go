@@ -27,7 +27,9 @@ type broker struct {
 	pools [roles][]*connSlot
 
 	publishes [2][]*publishSlot // without and with acknowledgement
-	caches    []*cacheSlot
+	caches    *callPool
+	groups    *callPool // about claims
+	polls     *pollPool
 }
 
 // A connSlot holds one connection of a role.
@@ -42,6 +44,7 @@ func newBroker(c *Client, addr string) *broker {
 		rolePublish: c.cfg.pools.PublishConns,
 		roleCache:   c.cfg.pools.CacheConns,
 		roleEvent:   c.cfg.pools.EventConns,
+		roleGroup:   1, // a connection is a worker's home: see PollReclaim
 	}
 	for r, n := range sizes {
 		for range n {
@@ -53,9 +56,9 @@ func newBroker(c *Client, addr string) *broker {
 			b.publishes[kind] = append(b.publishes[kind], &publishSlot{opening: make(chan struct{}, 1)})
 		}
 	}
-	for range c.cfg.pools.CacheConns * c.cfg.pools.CacheStreams {
-		b.caches = append(b.caches, &cacheSlot{opening: make(chan struct{}, 1)})
-	}
+	b.caches = newCallPool(b, roleCache, c.cfg.pools.CacheConns*c.cfg.pools.CacheStreams)
+	b.groups = newCallPool(b, roleGroup, 1)
+	b.polls = newPollPool(b)
 	return b
 }
 

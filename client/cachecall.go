@@ -67,10 +67,9 @@ func (o cacheOp) supported(caps *capabilities, addr string) error {
 // before and after the stream has it, and to the stream in between; one that
 // its caller abandoned stays with the stream.
 type cacheCall struct {
+	call
 	op    cacheOp
-	id    uint64
 	key   []byte
-	frame []byte
 	ready chan struct{} // one token: the stream has let go of it
 
 	// Messages to encode from, so that a call does not allocate them.
@@ -78,38 +77,72 @@ type cacheCall struct {
 	put wire.CachePut
 
 	// Guarded by the stream's mutex.
-	number    uint64 // of its frame on the stream, from 1
-	abandoned bool
-	answered  bool
-	sent      bool
-
 	value      []byte // appended to what the caller gave
 	ok         bool
 	version    uint64
 	hasVersion bool
 	counter    int64
-	err        error
 }
 
-// callPool lends cache calls.
-type callPool struct{ pool sync.Pool }
+func (c *cacheCall) name() string { return c.op.String() }
 
-func (p *callPool) get() *cacheCall {
+func (c *cacheCall) done() { c.ready <- struct{}{} }
+
+func (c *cacheCall) fill(m wire.Message) (fits bool, id wire.Optional[uint64]) {
+	switch m := m.(type) {
+	case *wire.CacheValue:
+		fits, id = c.op.reads() || c.op == opDelete, m.RequestID
+		if fits && !c.abandoned {
+			c.setValue(m)
+		}
+	case *wire.CacheOK:
+		fits, id = c.op == opPut, wire.Some(m.RequestID)
+	case *wire.OK:
+		fits = c.op == opPut
+	case *wire.CacheConditionResult:
+		fits, id = c.op == opPutIf || c.op == opDeleteIf, wire.Some(m.RequestID)
+		c.ok = m.Applied
+		c.version, c.hasVersion = m.Version.Get()
+	case *wire.CounterValue:
+		fits, id = c.op == opCounterAdd || c.op == opCounterGet, wire.Some(m.RequestID)
+		c.counter, c.ok = m.Value.Get()
+	}
+	return fits, id
+}
+
+// setValue copies a value out of a message, once.
+func (c *cacheCall) setValue(m *wire.CacheValue) {
+	if c.ok = m.Value.Set; !c.ok {
+		return
+	}
+	c.value = append(c.value, m.Value.Value...)
+	if c.value == nil {
+		c.value = []byte{}
+	}
+	c.version, c.hasVersion = m.Version.Get()
+}
+
+// cacheCalls lends cache calls.
+type cacheCalls struct{ pool sync.Pool }
+
+func (p *cacheCalls) get() *cacheCall {
 	if c, ok := p.pool.Get().(*cacheCall); ok {
 		return c
 	}
-	return &cacheCall{ready: make(chan struct{}, 1)}
+	c := &cacheCall{ready: make(chan struct{}, 1)}
+	c.req = c
+	return c
 }
 
 // maxKeptCall is the largest frame buffer that a pooled call keeps.
 const maxKeptCall = 64 << 10
 
-func (p *callPool) put(c *cacheCall) {
+func (p *cacheCalls) put(c *cacheCall) {
 	key, frame := c.key[:0], c.frame[:0]
 	if cap(frame) > maxKeptCall {
 		frame = nil
 	}
-	*c = cacheCall{ready: c.ready, key: key, frame: frame}
+	*c = cacheCall{ready: c.ready, key: key, call: call{req: c, frame: frame}}
 	p.pool.Put(c)
 }
 
@@ -117,7 +150,6 @@ func (p *callPool) put(c *cacheCall) {
 // allows. On success the call is the caller's, to be read and put back; on
 // an error it is gone.
 func (c *Client) do(ctx context.Context, call *cacheCall) error {
-	const maxReauths = 2
 	reauths := 0
 	var once error // how the only attempt ended of a request that is sent once
 	err := c.retry(ctx, call.op.reads(), func(ctx context.Context) error {
@@ -154,7 +186,7 @@ func (c *Client) attemptCache(ctx context.Context, call *cacheCall) (refusedHere
 		if err := call.op.supported(s.sess.caps, s.b.addr); err != nil {
 			return false, err
 		}
-		switch err := s.do(ctx, call); {
+		switch err := s.do(ctx, &call.call, call.ready); {
 		case err == nil:
 			return call.answered, call.err
 		case !errors.Is(err, errStreamGone):

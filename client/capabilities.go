@@ -12,13 +12,16 @@ type capabilities struct {
 	windowPerStream bool
 	// ports are all UDP ports of the broker (wire 2.6).
 	ports []uint16
+	// ackBatch is how many acks of a group the broker takes in one request;
+	// 0 where it takes them one by one.
+	ackBatch int
 }
 
 // maxWindow is the largest window believed.
 const maxWindow = 1 << 20
 
 func capabilitiesOf(m *wire.AuthOK) *capabilities {
-	c := &capabilities{Offer: m.Offer(), ports: m.ListenerPorts}
+	c := &capabilities{Offer: m.Offer(), ports: m.ListenerPorts, ackBatch: int(min(m.GroupAckBatch, wire.MaxAckBatch))}
 	if c.Has(wire.FeaturePublishPipeline) {
 		c.window = int(min(m.PublishWindow.Or(0), maxWindow))
 		c.windowPerStream = c.Has(wire.FeatureStreamPublishWindow)

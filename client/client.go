@@ -31,7 +31,7 @@ type Client struct {
 	bufs     bufferPool
 	requests requestPool
 	inflight *budget // bytes of unanswered publishes
-	calls    callPool
+	calls    cacheCalls
 	ids      atomic.Uint64 // request ids outside publish streams
 
 	mu      sync.Mutex

@@ -15,6 +15,7 @@ const (
 	rolePublish role = iota
 	roleCache
 	roleEvent
+	roleGroup
 	roles
 )
 

@@ -76,10 +76,33 @@
 //		...
 //	}
 //
+// # Queues
+//
+// Workers that share the records of a stream are a [Group]. [Client.Consume]
+// is a worker: it claims records, runs a handler on each, and acknowledges a
+// record after its handler has returned nil. If the worker dies before, at
+// whatever moment, others get the record when the claim lapses:
+//
+//	err := c.Consume(ctx, c.Group("orders", "billing"), func(ctx context.Context, d client.Delivery) error {
+//		_, err := fmt.Fprintf(file, "%s\n", d.Payload)
+//		return err
+//	})
+//
+// A handler that fails or panics has its record handed back, to come again
+// after a back-off; after five deliveries, unless the broker is configured
+// otherwise, it goes to the dead letters. A record may be handled more than
+// once, so that handlers should not mind; none is acknowledged unhandled. The
+// claims of long handlers are extended. When ctx ends, Consume finishes what
+// runs, hands back what does not, and returns nil.
+//
+// [Group.Poll], [Group.Ack] and the other calls of a group are the same things
+// one by one. Groups need a stream with a log.
+//
 // # Errors
 //
 // What a broker refuses arrives as an [*Error] with a code, a retry class
 // and a sentence. Decide on the class, or with errors.Is on the sentinels of
 // this package ([ErrNotFound], [ErrOverloaded], [ErrStorageFull],
-// [ErrShardUnavailable], [ErrOutcomeUnknown], ...); never on the text.
+// [ErrShardUnavailable], [ErrStaleClaim], [ErrOutcomeUnknown], ...); never on
+// the text.
 package client

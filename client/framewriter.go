@@ -58,6 +58,24 @@ func (w *frameWriter) init(st transport.SendStream, mu *sync.Mutex, bufs *buffer
 // full says that a sender should wait for room. mu is held.
 func (w *frameWriter) full() bool { return w.size >= queuedBytes }
 
+// sendAll accepts n frames that lie behind each other, in one write if
+// nothing is under way and they fit the peer's window. mu is held.
+func (w *frameWriter) sendAll(frames []byte, n int) error {
+	extra := uint64(n - 1)
+	w.put += extra
+	taken := w.taken
+	err := w.send(frames, nil, true)
+	switch {
+	case err != nil:
+		return err
+	case w.taken != taken:
+		w.taken += extra
+	default:
+		w.queue[len(w.queue)-1].n += n - 1
+	}
+	return nil
+}
+
 // send accepts a frame. mu is held. With direct the frame is written right
 // here if nothing is under way and it fits the peer's window. A frame is
 // copied unless busy is given and the frame is large: then *busy stays set

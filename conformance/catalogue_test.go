@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -13,101 +12,98 @@ type status struct {
 	required bool
 	// test is the Go test that has it: with a client before a recorder or a
 	// breaking link, or by hand what no published client can do; "" for those
-	// of the scripts and for those that wait.
+	// of the scripts.
 	test string
-	// waits names what a node must have first; "" for those that run.
-	waits string
 }
-
-const groups = "consumer groups"
 
 // catalogue is the list of wire 22.4.
 var catalogue = []status{
-	{"pubsub.roundtrip", true, "", ""},
-	{"pubsub.order", true, "", ""},
-	{"pubsub.offsets_are_contiguous", true, "", ""},
-	{"pubsub.resume_from_offset", true, "", ""},
-	{"pubsub.start_earliest", true, "", ""},
-	{"cache.put_get", true, "", ""},
-	{"cache.miss_is_absent", true, "", ""},
-	{"cache.delete_returns_previous", true, "", ""},
-	{"cache.ttl_expires", true, "", ""},
-	{"counter.add_returns_sum", true, "", ""},
-	{"counter.get_absent_is_none", true, "", ""},
-	{"reconnect.survives_broker_loss", true, "", ""},
-	{"reconnect.discovers_brokers_from_one_seed", true, "TestClientBrokerLoss", ""},
-	{"reconnect.subscription_resumes_at_the_next_offset", true, "TestClientSubscriptionEnds", ""},
-	{"redirect.follows_to_the_shard_owner", true, "TestClientRedirects", ""},
-	{"redirect.carries_the_start_offset_through_every_hop", true, "TestClientRedirects", ""},
-	{"redirect.is_not_reported_as_a_failure", true, "TestClientRedirects", ""},
-	{"retry.terminal_failures_are_not_retried", true, "TestClientPublishAnswers", ""},
-	{"retry.ambiguous_outcomes_are_not_silently_retried", true, "TestClientPublishAnswers", ""},
-	{"retry.idempotent_producers_re_send_ambiguous_outcomes", false, "TestProducerResends", ""},
-	{"retry.transport_failures_are_retried_against_another_broker", false, "TestClientBrokerLoss", ""},
-	{"ack.none_does_not_wait_for_the_broker", true, "", ""},
-	{"ack.per_message_means_the_broker_accepted_it", true, "", ""},
-	{"ack.at_least_once_may_duplicate_and_says_so", false, "TestClientPublishAnswers", ""},
-	{"ack.carries_the_offset", false, "TestClientPublishAnswers", ""},
-	{"ack.duplicate_reports_the_original_offset", false, "TestIdempotentProducer", ""},
-	{"ack.offset_negotiated", false, "", ""},
-	{"error.unknown_stream_is_typed", true, "", ""},
-	{"error.unauthorized_is_typed", true, "", ""},
-	{"error.bad_offset_is_typed", false, "", ""},
-	{"error.shard_unavailable_is_retryable", true, "TestClientPublishAnswers", ""},
-	{"error.quorum_timeout_is_outcome_unknown", true, "TestClientPublishAnswers", ""},
-	{"client.concurrent_calls", true, "", ""},
-	{"client.close_is_idempotent", true, "", ""},
-	{"client.subscription_ends_cleanly", true, "", ""},
-	{"fault.publish_through_a_dropped_link", true, "TestClientFaults", ""},
-	{"fault.publish_through_a_reset_link", true, "TestClientFaults", ""},
-	{"fault.publish_through_a_stalled_link", true, "TestClientFaults", ""},
-	{"fault.subscription_through_a_dropped_link", true, "TestClientFaults", ""},
-	{"fault.subscription_through_a_reset_link", true, "TestClientFaults", ""},
-	{"fault.subscription_through_a_stalled_link", true, "TestClientFaults", ""},
-	{"fault.cache_through_a_reset_link", true, "TestClientFaults", ""},
-	{"queue.poll_returns_claimed_records", true, "", groups},
-	{"queue.acknowledged_records_are_not_redelivered", true, "", groups},
-	{"queue.unacknowledged_records_are_redelivered", true, "", groups},
-	{"queue.dead_letters_are_listable_and_redrivable", false, "", groups},
-	{"watch.delivers_changes_for_the_filter", true, "", ""},
-	{"watch.deletes_arrive_as_changes_without_values", true, "", ""},
-	{"watch.resumes_from_an_offset", true, "", ""},
-	{"watch.lag_is_reported_rather_than_silent", true, "TestClientLag", ""},
-	{"watch.retained_delivers_state_before_changes", false, "", ""},
-	{"sharded.delivers_every_shard", true, "", ""},
-	{"sharded.reports_the_shard_count", true, "", ""},
-	{"sharded.resumes_per_shard", false, "", ""},
-	{"sharded.a_lost_shard_is_surfaced", false, "", ""},
-	{"commit.returns_the_offset", true, "", ""},
-	{"commit.state_get_returns_the_version", true, "", ""},
-	{"commit.expected_offset_refuses_a_stale_write", false, "TestConditionalWrites", ""},
-	{"publish_if.lands_at_the_expected_offset", false, "TestConditionalWrites", ""},
-	{"publish_if.refused_with_the_tail", false, "TestConditionalWrites", ""},
-	{"commit.another_stream_is_refused", true, "", ""},
+	{"pubsub.roundtrip", true, ""},
+	{"pubsub.order", true, ""},
+	{"pubsub.offsets_are_contiguous", true, ""},
+	{"pubsub.resume_from_offset", true, ""},
+	{"pubsub.start_earliest", true, ""},
+	{"cache.put_get", true, ""},
+	{"cache.miss_is_absent", true, ""},
+	{"cache.delete_returns_previous", true, ""},
+	{"cache.ttl_expires", true, ""},
+	{"counter.add_returns_sum", true, ""},
+	{"counter.get_absent_is_none", true, ""},
+	{"reconnect.survives_broker_loss", true, ""},
+	{"reconnect.discovers_brokers_from_one_seed", true, "TestClientBrokerLoss"},
+	{"reconnect.subscription_resumes_at_the_next_offset", true, "TestClientSubscriptionEnds"},
+	{"redirect.follows_to_the_shard_owner", true, "TestClientRedirects"},
+	{"redirect.carries_the_start_offset_through_every_hop", true, "TestClientRedirects"},
+	{"redirect.is_not_reported_as_a_failure", true, "TestClientRedirects"},
+	{"retry.terminal_failures_are_not_retried", true, "TestClientPublishAnswers"},
+	{"retry.ambiguous_outcomes_are_not_silently_retried", true, "TestClientPublishAnswers"},
+	{"retry.idempotent_producers_re_send_ambiguous_outcomes", false, "TestProducerResends"},
+	{"retry.transport_failures_are_retried_against_another_broker", false, "TestClientBrokerLoss"},
+	{"ack.none_does_not_wait_for_the_broker", true, ""},
+	{"ack.per_message_means_the_broker_accepted_it", true, ""},
+	{"ack.at_least_once_may_duplicate_and_says_so", false, "TestClientPublishAnswers"},
+	{"ack.carries_the_offset", false, "TestClientPublishAnswers"},
+	{"ack.duplicate_reports_the_original_offset", false, "TestIdempotentProducer"},
+	{"ack.offset_negotiated", false, ""},
+	{"error.unknown_stream_is_typed", true, ""},
+	{"error.unauthorized_is_typed", true, ""},
+	{"error.bad_offset_is_typed", false, ""},
+	{"error.shard_unavailable_is_retryable", true, "TestClientPublishAnswers"},
+	{"error.quorum_timeout_is_outcome_unknown", true, "TestClientPublishAnswers"},
+	{"client.concurrent_calls", true, ""},
+	{"client.close_is_idempotent", true, ""},
+	{"client.subscription_ends_cleanly", true, ""},
+	{"fault.publish_through_a_dropped_link", true, "TestClientFaults"},
+	{"fault.publish_through_a_reset_link", true, "TestClientFaults"},
+	{"fault.publish_through_a_stalled_link", true, "TestClientFaults"},
+	{"fault.subscription_through_a_dropped_link", true, "TestClientFaults"},
+	{"fault.subscription_through_a_reset_link", true, "TestClientFaults"},
+	{"fault.subscription_through_a_stalled_link", true, "TestClientFaults"},
+	{"fault.cache_through_a_reset_link", true, "TestClientFaults"},
+	{"queue.poll_returns_claimed_records", true, ""},
+	{"queue.acknowledged_records_are_not_redelivered", true, ""},
+	{"queue.unacknowledged_records_are_redelivered", true, ""},
+	{"queue.dead_letters_are_listable_and_redrivable", false, ""},
+	{"watch.delivers_changes_for_the_filter", true, ""},
+	{"watch.deletes_arrive_as_changes_without_values", true, ""},
+	{"watch.resumes_from_an_offset", true, ""},
+	{"watch.lag_is_reported_rather_than_silent", true, "TestClientLag"},
+	{"watch.retained_delivers_state_before_changes", false, ""},
+	{"sharded.delivers_every_shard", true, ""},
+	{"sharded.reports_the_shard_count", true, ""},
+	{"sharded.resumes_per_shard", false, ""},
+	{"sharded.a_lost_shard_is_surfaced", false, ""},
+	{"commit.returns_the_offset", true, ""},
+	{"commit.state_get_returns_the_version", true, ""},
+	{"commit.expected_offset_refuses_a_stale_write", false, "TestConditionalWrites"},
+	{"publish_if.lands_at_the_expected_offset", false, "TestConditionalWrites"},
+	{"publish_if.refused_with_the_tail", false, "TestConditionalWrites"},
+	{"commit.another_stream_is_refused", true, ""},
 }
 
 // TestCatalogue keeps the catalogue, the tests and docs/interop.md in step:
-// every scenario has a test or waits for something by name, and the document
-// says which.
+// every scenario has a test, and the document says which.
 func TestCatalogue(t *testing.T) {
 	text, err := os.ReadFile("../docs/interop.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	scripted := make(map[string]bool)
+	scripted := make(map[string]string)
 	for _, s := range scripts {
 		for _, id := range s.scenarios {
-			if scripted[id] {
+			if scripted[id] != "" {
 				t.Errorf("%s is in two scripts", id)
 			}
-			scripted[id] = true
+			scripted[id] = s.file
+			if !strings.Contains(doc, "`"+id+"`") {
+				t.Errorf("docs/interop.md does not name %s of %s", id, s.file)
+			}
 		}
 	}
 	for _, s := range catalogue {
-		places := slices.DeleteFunc([]bool{scripted[s.id], s.test != "", s.waits != ""}, func(b bool) bool { return !b })
-		if len(places) != 1 {
-			t.Errorf("%s: run by a script, by a Go test, or waiting: exactly one must hold (%v, %q, %q)", s.id, scripted[s.id], s.test, s.waits)
+		if (scripted[s.id] != "") == (s.test != "") {
+			t.Errorf("%s: run by a script or by a Go test: exactly one must hold (%q, %q)", s.id, scripted[s.id], s.test)
 		}
 		row := "| `" + s.id + "`"
 		if s.required {
@@ -119,7 +115,7 @@ func TestCatalogue(t *testing.T) {
 			continue
 		}
 		line, _, _ := strings.Cut(doc[i:], "\n")
-		if want := "waits for " + s.waits; (s.waits != "") != strings.Contains(line, "waits for") || s.waits != "" && !strings.Contains(line, want) {
+		if !strings.Contains(line, "`"+scripted[s.id]+s.test+"`") {
 			t.Errorf("docs/interop.md says otherwise of %s: %s", s.id, line)
 		}
 	}

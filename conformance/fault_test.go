@@ -66,7 +66,7 @@ var faults = []string{"dropped", "reset", "stalled"}
 
 // TestClientFaults are the fault scenarios of wire 22.4: no publish hangs and every
 // acknowledged record is there; a subscription resumes without a gap or
-// raises; a stall is no error.
+// raises; a stall is no error. Those of queues are our own.
 func TestClientFaults(t *testing.T) {
 	t.Parallel()
 	pythonClient(t)
@@ -82,6 +82,11 @@ func TestClientFaults(t *testing.T) {
 			run("subscription", testFaultySubscription, fault)
 		}
 		run("cache", testFaultyCache, "reset")
+		for _, fault := range faults {
+			if at == onDisk {
+				run("queue", testFaultyQueue, fault)
+			}
+		}
 	}
 }
 
@@ -179,6 +184,96 @@ func testFaultySubscription(t *testing.T, fault string, options []felixtest.Opti
 	read(before, total)
 	publish(total, total+1)
 	read(total, total+1)
+}
+
+// testFaultyQueue is a worker whose link breaks between its poll and its acks,
+// and with a poll under way. Claims lapse soon: what a lost answer took along
+// comes again, and what was acknowledged does not.
+func testFaultyQueue(t *testing.T, fault string, options []felixtest.Option) {
+	l := newFaultLab(t, append(options, felixtest.WithSetting("group-visibility-timeout-ms", "2000"))...)
+	const total = 12
+	for i := range total {
+		if err := l.publish("direct", fmt.Sprint(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group := func(more ...any) []any { return append([]any{"t1", "default", "s", 0, "g"}, more...) }
+	type record struct {
+		Offset uint64 `json:"offset"`
+	}
+	done, came := make(map[uint64]bool), make(map[uint64]bool)
+	poll := func(client string, most int) error {
+		var got []record
+		err := l.call(&got, client, "group_poll", group(), map[string]any{"max_records": most, "wait": 1})
+		for _, r := range got {
+			if done[r.Offset] {
+				t.Errorf("record %d was acknowledged and comes again", r.Offset)
+			}
+			came[r.Offset] = true
+		}
+		return err
+	}
+	ack := func(client string, offset uint64) error {
+		err := l.call(nil, client, "group_ack", group(offset), nil)
+		if err == nil {
+			done[offset] = true
+		}
+		return err
+	}
+	if err := poll("c", 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := ack("c", 0); err != nil {
+		t.Fatal(err)
+	}
+	mend := l.breakLink(fault)
+	acking := l.begin("c", "group_ack", group(1), nil)
+	polling := l.begin("c", "group_poll", group(), map[string]any{"max_records": 4, "wait": 1})
+	mend()
+	for what, err := range map[string]error{"ack": acking.result(nil), "poll": polling.result(nil)} {
+		switch {
+		case err != nil && raised(err) != "ConnectionError":
+			t.Fatalf("the %s: %v", what, err)
+		case err != nil && fault == "stalled":
+			t.Errorf("a stall fails the %s: %v", what, err)
+		case err == nil && what == "ack":
+			done[1] = true
+		}
+	}
+	if fault == "reset" {
+		// A group call connects again from the socket there is, and no packet of
+		// that gets through any more; a cache call takes a new one.
+		if err := poll("c", 4); raised(err) != "ConnectionError" {
+			t.Errorf("a poll found its way by itself: %v", err)
+		}
+		if err := l.call(nil, "c", "cache_put", []any{"t1", "default", "c", "k", pyBytes("v")}, nil); err != nil && raised(err) != "ConnectionError" {
+			t.Fatal(err)
+		}
+	}
+	until(t, "every record is finished", func() error {
+		if err := poll("c", 4); err != nil && raised(err) != "ConnectionError" {
+			t.Fatal(err)
+		}
+		for offset := range came {
+			if done[offset] {
+				continue
+			}
+			if err := ack("c", offset); err != nil && raised(err) != "ConnectionError" {
+				t.Fatalf("ack of %d: %v", offset, err)
+			}
+		}
+		if len(done) < total {
+			return fmt.Errorf("%d of %d", len(done), total)
+		}
+		return nil
+	})
+	if err := poll("direct", 4); err != nil {
+		t.Fatal(err)
+	}
+	var dead []uint64
+	if err := l.call(&dead, "direct", "group_dead_letters", group(), nil); err != nil || len(dead) != 0 {
+		t.Errorf("dead letters %v, %v", dead, err)
+	}
 }
 
 func testFaultyCache(t *testing.T, fault string, options []felixtest.Option) {

@@ -21,8 +21,8 @@ func members(message string) []string {
 // log.
 func TestMalformedLogRequests(t *testing.T) {
 	h := newHostile(t, felixtest.Durable())
-	requests := logRequests(inStream, inCache)
 	// Optional ones are left out of these, so that every member is needed.
+	requests := slices.Concat(logRequests(inStream, inCache), groupRequests)
 	for _, m := range requests {
 		kind := raw.JSON(m).Type()
 		h.run(t, kind+" with a member missing or of another type ends the stream", func(c *rawConn) {
@@ -73,7 +73,7 @@ func TestMalformedLogRequests(t *testing.T) {
 			s.wantEnd()
 		})
 		h.run(t, kind+" without the right to it", func(c *rawConn) {
-			s := c.session("group.consume:group:t1/*")
+			s := c.session("stream.publish:stream:t1/other")
 			s.frames(raw.JSON(m))
 			s.wantError("forbidden", "forbidden")
 			s.wantEnd()
@@ -87,6 +87,7 @@ func TestMalformedLogRequests(t *testing.T) {
 			}
 		})
 	}
+	group := inGroup("s", "g")
 	h.run(t, "values that do not parse end the stream", func(c *rawConn) {
 		for _, m := range []string{
 			`{"type":"counter_add",` + inCache + `"key":"k","delta":9223372036854775808,"request_id":1}`,
@@ -105,6 +106,17 @@ func TestMalformedLogRequests(t *testing.T) {
 			`{"type":"cache_put_if",` + inCache + `"key":"k","value":"","condition":{},"request_id":1}`,
 			`{"type":"cache_watch",` + inCache + `"key":"k","retained":"yes"}`,
 			`{"type":"stream_read",` + inStream + `"shard":4294967296,"from":0,"request_id":1}`,
+			`{"type":"group_poll",` + group + `"max_records":4294967296,"request_id":1}`,
+			`{"type":"group_poll",` + group + `"max_records":1,"wait_ms":-1,"request_id":1}`,
+			`{"type":"group_poll",` + group + `"max_records":1,"consumer":7,"request_id":1}`,
+			`{"type":"group_poll",` + group + `"max_records":1,"reclaim":1,"request_id":1}`,
+			`{"type":"group_poll",` + group + `"max_records":1,"visibility_ms":"1","request_id":1}`,
+			`{"type":"group_nack",` + group + `"offset":0,"delay_ms":1.5,"request_id":1}`,
+			`{"type":"group_nack",` + group + `"offset":0,"attempts":4294967296,"request_id":1}`,
+			`{"type":"group_seek",` + group + `"start":"middle","request_id":1}`,
+			`{"type":"group_seek",` + group + `"start":{"offset":"1"},"request_id":1}`,
+			`{"type":"group_seek",` + group + `"start":"earliest","if_new":"yes","request_id":1}`,
+			`{"type":"group_describe",` + group + `"held":1,"request_id":1}`,
 		} {
 			s := c.session()
 			s.frames(raw.JSON(m))
@@ -119,16 +131,16 @@ func TestMalformedLogRequests(t *testing.T) {
 		c.session().exchange(
 			exchange{`{"type":"stream_read",` + inStream + `"shard":0,"from":0,"request_id":1}`, `{"type":"stream_records","records":[],"next_offset":0,"request_id":1}`},
 			exchange{`{"type":"counter_get",` + inCache + `"key":"k","request_id":2}`, `{"type":"counter_value","request_id":2}`},
+			exchange{`{"type":"group_delete",` + group + `"request_id":3}`, `{"type":"group_deleted","existed":false,"request_id":3}`},
 		)
 	})
 }
 
-// groupRequests and inspectRequests are the requests that are served by no
-// node yet.
+// groupRequests is one of each request of a group.
 var groupRequests = func() []string {
-	const group = `"tenant_id":"t1","namespace":"default","stream":"s","shard":0,"group":"g",`
+	group := inGroup("s", "g")
 	return []string{
-		`{"type":"group_poll",` + group + `"max_records":1,"wait_ms":0,"request_id":7}`,
+		`{"type":"group_poll",` + group + `"max_records":1,"request_id":7}`,
 		`{"type":"group_ack",` + group + `"offset":0,"request_id":7}`,
 		`{"type":"group_nack",` + group + `"offset":0,"request_id":7}`,
 		`{"type":"group_extend",` + group + `"offset":0,"attempts":1,"extend_ms":1,"request_id":7}`,
@@ -139,10 +151,14 @@ var groupRequests = func() []string {
 		`{"type":"group_seek",` + group + `"start":"earliest","request_id":7}`,
 		`{"type":"group_describe",` + group + `"request_id":7}`,
 		`{"type":"group_delete",` + group + `"request_id":7}`,
-		`{"type":"shard_inspect","tenant_id":"t1","namespace":"default","name":"s","kind":"stream","shard":0,"request_id":7}`,
-		`{"type":"subscriptions_list","request_id":7}`,
 	}
 }()
+
+// inspectRequests are the requests that are served by no node yet.
+var inspectRequests = []string{
+	`{"type":"shard_inspect","tenant_id":"t1","namespace":"default","name":"s","kind":"stream","shard":0,"request_id":7}`,
+	`{"type":"subscriptions_list","request_id":7}`,
+}
 
 // TestUnservedRequests: what a node does not advertise it answers with
 // `unsupported`, and goes on; an old client's stream ends (wire 19).
@@ -152,8 +168,8 @@ func TestUnservedRequests(t *testing.T) {
 		options  []felixtest.Option
 		requests []string
 	}{
-		{"in memory", nil, slices.Concat(logRequests(inStream, inCache), groupRequests)},
-		{"with storage", []felixtest.Option{felixtest.Durable()}, groupRequests},
+		{"in memory", nil, slices.Concat(logRequests(inStream, inCache), groupRequests, inspectRequests)},
+		{"with storage", []felixtest.Option{felixtest.Durable()}, inspectRequests},
 	} {
 		h := newHostile(t, tc.options...)
 		h.run(t, tc.name, func(c *rawConn) {

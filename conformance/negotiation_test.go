@@ -13,6 +13,8 @@ const (
 	featureTopology            = 0x0000_0001
 	featureRedirect            = 0x0000_0002
 	featureCacheDelete         = 0x0000_0004
+	featureConsumerGroup       = 0x0000_0008
+	featureGroupDeadLetters    = 0x0000_0010
 	featureStreamShards        = 0x0000_0020
 	featureCacheWatch          = 0x0000_0040
 	featureCacheWatchRetained  = 0x0000_0080
@@ -28,9 +30,14 @@ const (
 	featureStreamPublishWindow = 0x0002_0000
 	featureShardOwners         = 0x0004_0000
 	featureAckOnCommit         = 0x0008_0000
+	featureGroupConsumer       = 0x0010_0000
 	featureSubscriptionLagged  = 0x0020_0000
+	featureGroupSkipped        = 0x0040_0000
+	featureGroupPublisher      = 0x0080_0000
+	featureGroupAdmin          = 0x0100_0000
 	featureCacheConditional    = 0x0200_0000
 	featureRecordTimestamps    = 0x0400_0000
+	featureGroupClaimControl   = 0x0800_0000
 	featurePublishConditional  = 0x1000_0000
 	featureStreamRead          = 0x2000_0000
 	featureSubscribeQueue      = 0x4000_0000
@@ -42,13 +49,15 @@ const (
 const inspectFeature = 0x1
 
 // What a node outside a cluster serves (wire 5.4): with storage, what needs a
-// log as well. Groups and inspection are not served yet.
+// log as well. Inspection is not served yet.
 const (
 	servedInMemory = featureCacheDelete | featureStreamShards | featureCacheShards | featureShardOwners |
 		featureErrorCodes | featureShardMoved | featureUnsupported | featureCacheConditional | featureSubscribeQueue | featureAckOnCommit |
 		featureIdempotentProducer | featureSequenceReused | featurePublishPipeline | featureStreamPublishWindow
 	servedOnLog = featureCounters | featureCacheWatch | featureCacheWatchRetained | featureAtomicCommit |
-		featurePublishConditional | featureStreamRead | featureRecordTimestamps | featureSubscriptionLagged
+		featurePublishConditional | featureStreamRead | featureRecordTimestamps | featureSubscriptionLagged |
+		featureConsumerGroup | featureGroupDeadLetters | featureGroupConsumer | featureGroupSkipped | featureGroupPublisher |
+		featureGroupAdmin | featureGroupClaimControl
 )
 
 // offerTo is a node's answer to an auth with these members.

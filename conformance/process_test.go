@@ -98,7 +98,7 @@ func (p *process) description() map[string]any {
 // serve has nothing to create: streams and caches appear on first use.
 func (p *process) serve(l line) error {
 	switch {
-	case l.Ask == "create_cache" && l.Shards <= 1:
+	case (l.Ask == "create_stream" || l.Ask == "create_cache") && l.Shards <= 1:
 		return nil
 	case l.Ask == "restart":
 		p.kill()

@@ -21,8 +21,8 @@ import (
 // on speed.
 const patience = 20 * time.Second
 
-// readMax is the longest frame the raw tests read.
-const readMax = 1 << 20
+// readMax is the longest frame the raw tests read: as long as any may be.
+const readMax = 16 << 20
 
 // A rawConn is a QUIC connection to a node with no Felix client on it.
 type rawConn struct {

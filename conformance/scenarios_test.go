@@ -56,6 +56,22 @@ var scripts = []script{
 		"stop.a_watch_goes_on", "stop.a_watch_that_saw_nothing_goes_on", "stop.an_unread_watch_goes_on",
 		"stop.a_watch_misses_nothing_of_writers_who_go_on", "stop.async",
 	}},
+	{file: "queue_restart.py", places: []place{killable, onDisk}, scenarios: []string{
+		"queue.finished_records_stay_finished", "queue.claims_of_the_node_before_may_be_settled",
+		"queue.dead_letters_and_redrives_are_there", "queue.poison_and_a_node_that_dies_of_it",
+		"queue.a_poll_that_waits_when_the_node_ends", "queue.workers_go_on",
+	}},
+	{file: "queue_lapse.py", places: []place{onDisk}, settings: map[string]string{
+		"group-visibility-timeout-ms":        "800",
+		"group-max-wait-ms":                  "1000",
+		"durable-segment-bytes":              "4096",
+		"durable-retention-bytes":            "16384",
+		"durable-retention-interval-seconds": "1",
+	}, scenarios: []string{
+		"queue.unacknowledged_records_are_redelivered", "queue.a_client_that_is_gone_keeps_nothing",
+		"queue.a_nack_after_the_lapse_is_refused", "queue.lapses_end_in_the_dead_letters",
+		"queue.a_wait_is_capped_by_the_node", "queue.what_retention_took_is_skipped",
+	}},
 	{file: "pubsub.py", places: everywhere, scenarios: []string{
 		"pubsub.roundtrip", "pubsub.iteration", "pubsub.order", "pubsub.offsets_are_contiguous",
 		"pubsub.two_subscribers_agree", "pubsub.start_latest", "pubsub.start_earliest",
@@ -122,9 +138,26 @@ var scripts = []script{
 		"commit.entities_have_their_shards", "commit.many_at_once", "commit.refusals_are_typed", "commit.async",
 		"commit.another_stream_is_refused",
 	}},
-	{file: "unserved.py", places: everywhere, scenarios: []string{"unserved.queues"}},
+	{file: "queues.py", places: []place{onDisk}, settings: map[string]string{
+		"auto-create":                 "false",
+		"group-visibility-timeout-ms": "600000",
+	}, scenarios: []string{
+		"queue.poll_returns_claimed_records", "queue.acknowledged_records_are_not_redelivered",
+		"queue.settling_again_is_harmless", "queue.settling_what_nobody_has_is_typed", "queue.groups_are_apart",
+		"queue.a_poll_of_nothing_is_empty", "queue.each_record_goes_to_one_client_at_a_time",
+		"queue.every_shard_is_a_queue", "queue.a_member_reclaims_its_records", "queue.names_of_members_are_bounded",
+		"queue.dead_letters_are_listable_and_redrivable", "queue.any_payload", "queue.a_record_too_long_for_a_poll",
+		"queue.what_a_commit_enqueues_is_polled", "queue.refusals_are_typed", "queue.async",
+	}},
+	{file: "queue_waits.py", places: []place{onDisk}, settings: map[string]string{
+		"group-visibility-timeout-ms": "600000",
+	}, scenarios: []string{
+		"queue.a_waiting_poll_is_woken_by_a_publish", "queue.a_waiting_poll_is_woken_by_a_nack",
+		"queue.a_waiting_poll_gets_a_redriven_record", "queue.many_polls_at_once_of_one_client",
+		"queue.a_cancelled_poll_takes_nothing",
+	}},
 	{file: "unlogged.py", places: []place{inMemoryNode}, scenarios: []string{
-		"unserved.counters", "unserved.watches", "unserved.commits",
+		"unserved.queues", "unserved.counters", "unserved.watches", "unserved.commits",
 	}},
 }
 
@@ -260,6 +293,8 @@ func (n inProcess) serve(l line) error {
 	switch l.Ask {
 	case "create_stream":
 		n.CreateStream(l.Name, l.Shards)
+	case "create_memory_stream":
+		n.CreateStreamWith(l.Name, broker.StreamOptions{Shards: 1})
 	case "create_cache":
 		n.CreateCacheWith(l.Name, broker.CacheOptions{Durable: n.durable, Shards: uint32(max(l.Shards, 1))})
 	case "restart":

@@ -186,7 +186,7 @@ func TestClientWatchEnds(t *testing.T) {
 				if c, err := l.recv("w", 0.1); c != nil || err != nil {
 					return fmt.Errorf("%+v, %v", c, err)
 				}
-				if sent := l.requests("cache_watch"); len(sent) != 2 || !strings.HasSuffix(sent[1], tc.again) {
+				if sent := l.requests("cache_watch"); len(sent) < 2 || !strings.HasSuffix(sent[1], tc.again) { // more, where it lost patience
 					return fmt.Errorf("asked for %v", sent)
 				}
 				return nil

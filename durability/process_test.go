@@ -19,9 +19,14 @@ import (
 const asFelix = "as-felix"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == asFelix {
-		os.Args = append(os.Args[:1], os.Args[2:]...)
-		os.Exit(cli.Main())
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case asFelix:
+			os.Args = append(os.Args[:1], os.Args[2:]...)
+			os.Exit(cli.Main())
+		case asWorker:
+			os.Exit(workerMain(os.Args[2]))
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -79,6 +84,9 @@ func (n *node) dial(t *testing.T, ctx context.Context, opts ...client.Option) *c
 	t.Cleanup(func() { c.Close() })
 	return c
 }
+
+// noticing lets a client notice soon that the node is gone.
+var noticing = client.WithKeepAlive(250*time.Millisecond, 1500*time.Millisecond)
 
 // kills is how often a node is killed: few in the tests of every day, KILLS of
 // the environment in a campaign.

@@ -43,6 +43,8 @@ func hotPaths(tb testing.TB) []hotPath {
 	putIf := CachePutIf{Tenant: "t1", Namespace: "default", Cache: "primary", Key: names.Key, Value: value, Condition: Condition{Version: 17}, RequestID: 7}
 	deleteIf := CacheDeleteIf{Tenant: "t1", Namespace: "default", Cache: "primary", Key: names.Key, Version: 17, RequestID: 7}
 	applied := CacheConditionResult{Applied: true, Version: Some[uint64](18), RequestID: 7}
+	groupAck := GroupAck{GroupRef: GroupRef{Tenant: "t1", Namespace: "default", Stream: "orders", Group: "workers"}, Offset: 17, RequestID: 7}
+	groupAckBatch := GroupAckBatch{GroupRef: groupAck.GroupRef, Offsets: []uint64{17, 18, 19, 1 << 40}, RequestID: 8}
 	ok, publishOK := CacheOK{RequestID: 7}, PublishOK{RequestID: 7, Offset: Some[uint64](42)}
 
 	dst := make([]byte, 0, 64<<10)
@@ -98,6 +100,7 @@ func hotPaths(tb testing.TB) []hotPath {
 	for name, m := range map[string]Message{
 		"cache_get": &get, "cache_delete": &del, "cache_put": &put, "cache_value": &found, "cache_value miss": &miss,
 		"cache_put_if": &putIf, "cache_delete_if": &deleteIf, "cache_condition_result": &applied, "cache_ok": &ok, "publish_ok": &publishOK,
+		"group_ack": &groupAck, "group_ack_batch": &groupAckBatch,
 	} {
 		payload := AppendMessage(nil, m)[HeaderSize:]
 		paths = append(paths,

@@ -5,8 +5,8 @@ import "slices"
 // A Decoder reads the JSON messages of one stream. It gives what [ParseMessage]
 // gives, and decodes the frequent types without allocating: cache_get,
 // cache_put, cache_delete, cache_put_if, cache_delete_if, cache_value, cache_ok,
-// cache_condition_result and publish_ok. A message of these types, its key and
-// its value belong to the Decoder and are valid until the next Decode; its names
+// cache_condition_result, publish_ok, group_ack and group_ack_batch. A message of
+// these types, its key, value and offsets belong to the Decoder and are valid until the next Decode; its names
 // are interned strings and may be kept. Other messages own their memory.
 //
 // The zero value is ready. One goroutine uses it.
@@ -31,6 +31,8 @@ type ownMessages struct {
 	cacheOK              CacheOK
 	cacheConditionResult CacheConditionResult
 	publishOK            PublishOK
+	groupAck             GroupAck
+	groupAckBatch        GroupAckBatch
 }
 
 // maxKeptScratch bounds, in bytes, what a Decoder keeps between messages in each
@@ -39,7 +41,7 @@ const maxKeptScratch = 256 << 10
 
 // Decode reads the payload of a JSON frame. See [ParseMessage] for the errors.
 func (d *Decoder) Decode(payload []byte) (Message, error) {
-	d.scratch = d.scratch[:0]
+	d.scratch, d.names.turn = d.scratch[:0], 0
 	d.s.data, d.s.pos = payload, 0
 	m, err := parseMessage(&d.s, d)
 	d.s.data, d.f.name, d.nested.name = nil, nil, nil // the payload is the caller's
@@ -87,6 +89,16 @@ func (d *Decoder) owned(typ string) Message {
 	case "publish_ok":
 		d.own.publishOK = PublishOK{}
 		return &d.own.publishOK
+	case "group_ack":
+		d.own.groupAck = GroupAck{}
+		return &d.own.groupAck
+	case "group_ack_batch":
+		offsets := d.own.groupAckBatch.Offsets[:0]
+		if cap(offsets) > 2*MaxAckBatch {
+			offsets = nil
+		}
+		d.own.groupAckBatch = GroupAckBatch{Offsets: offsets}
+		return &d.own.groupAckBatch
 	}
 	return nil
 }
@@ -123,8 +135,8 @@ func (d *Decoder) room(n int) []byte {
 // An interner gives equal names the same string, so that a stream that names
 // the same caches again and again allocates nothing for them.
 type interner struct {
-	last  [3]string // the names of the last message, in turn
-	turn  int
+	last  [4]string // the names of the last message, in their order
+	turn  int       // of the next name; back at 0 with each message
 	names map[string]string
 }
 
@@ -132,8 +144,8 @@ type interner struct {
 const maxInterned = 256
 
 func (n *interner) intern(b []byte) string {
-	n.turn = (n.turn + 1) % len(n.last)
-	last := &n.last[n.turn]
+	last := &n.last[n.turn%len(n.last)]
+	n.turn++
 	if *last == string(b) {
 		return *last
 	}

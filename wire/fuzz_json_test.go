@@ -161,6 +161,11 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 			}
 			number("version", m.Version, there.Version)
 			number("request_id", Some(m.RequestID), there.RequestID)
+		case *GroupAck:
+			text("tenant_id", m.Tenant, there.Tenant)
+			text("namespace", m.Namespace, there.Namespace)
+			number("offset", Some(m.Offset), there.Offset)
+			number("request_id", Some(m.RequestID), there.RequestID)
 		case *PublishOK:
 			number("request_id", Some(m.RequestID), there.RequestID)
 			number("offset", m.Offset, there.Offset)

@@ -148,6 +148,10 @@ func newMessage(typ string) Message {
 		return new(GroupInfo)
 	case "group_deleted":
 		return new(GroupDeleted)
+	case "group_ack_batch":
+		return new(GroupAckBatch)
+	case "group_acked":
+		return new(GroupAcked)
 	case "shard_inspect":
 		return new(ShardInspect)
 	case "shard_inspect_info":

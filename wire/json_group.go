@@ -255,10 +255,14 @@ func (m *GroupSeek) readFields(f *fields) {
 }
 
 // GroupDescribe asks where a group stands (wire 7.7, 12.2). Answer:
-// group_info.
+// group_info. What follows RequestID is ours: a broker that does not know it
+// answers without what it asks for.
 type GroupDescribe struct {
 	GroupRef
 	RequestID uint64
+	Held      bool   // list the records that are handed out or owed
+	HeldFrom  uint64 // from this offset on
+	HeldLimit uint32 // most of them; 0: the broker's choice
 }
 
 // MessageType implements [Message].
@@ -266,12 +270,18 @@ func (*GroupDescribe) MessageType() string { return "group_describe" }
 
 func (m *GroupDescribe) appendFields(o object) object {
 	o = m.GroupRef.appendFields(o)
-	return o.u64("request_id", m.RequestID)
+	o = o.u64("request_id", m.RequestID)
+	o = o.zeroBoolean("held", m.Held)
+	o = o.zeroU64("held_from", m.HeldFrom)
+	return o.zeroU32("held_limit", m.HeldLimit)
 }
 
 func (m *GroupDescribe) readFields(f *fields) {
 	m.GroupRef.readFields(f)
 	f.u64("request_id", &m.RequestID)
+	f.zeroBoolean("held", &m.Held)
+	f.zeroU64("held_from", &m.HeldFrom)
+	f.zeroU32("held_limit", &m.HeldLimit)
 }
 
 // GroupDelete removes all state of a group (wire 7.7, 12.2). Answer:

@@ -111,7 +111,9 @@ func (m *GroupPosition) readFields(f *fields) {
 	f.u64("request_id", &m.RequestID)
 }
 
-// GroupInfo answers group_describe (wire 7.7, 12.2).
+// GroupInfo answers group_describe (wire 7.7, 12.2). What follows RequestID is
+// ours, and a client that does not know it passes over it; absent, the broker
+// does not say.
 type GroupInfo struct {
 	Committed   Optional[uint64] // absent: no cursor yet
 	Tail        uint64           // committed tail of the shard
@@ -119,6 +121,14 @@ type GroupInfo struct {
 	Owed        uint64
 	DeadLetters uint64
 	RequestID   uint64
+
+	HighWater       Optional[uint64]    // the next offset never handed out
+	Trimmed         uint64              // records that retention took before they were finished
+	MaxAttempts     uint32              // deliveries after which a record is a dead letter
+	First           Optional[GroupHeld] // the record that holds the cursor
+	NextLapseMicros Optional[uint64]    // when the next claim or delay ends, Unix microseconds
+	Held            []GroupHeld         // ascending; left out when empty
+	HeldNext        Optional[uint64]    // held_from of the next page; absent on the last
 }
 
 // MessageType implements [Message].
@@ -130,7 +140,18 @@ func (m *GroupInfo) appendFields(o object) object {
 	o = o.u64("in_flight", m.InFlight)
 	o = o.u64("owed", m.Owed)
 	o = o.u64("dead_letters", m.DeadLetters)
-	return o.u64("request_id", m.RequestID)
+	o = o.u64("request_id", m.RequestID)
+	o = o.optU64("high_water", m.HighWater)
+	o = o.zeroU64("trimmed", m.Trimmed)
+	o = o.zeroU32("max_attempts", m.MaxAttempts)
+	if m.First.Set {
+		o = o.object("first", &m.First.Value)
+	}
+	o = o.optU64("next_lapse_micros", m.NextLapseMicros)
+	if len(m.Held) > 0 {
+		o = appendObjects(o, "held", m.Held)
+	}
+	return o.optU64("held_next", m.HeldNext)
 }
 
 func (m *GroupInfo) readFields(f *fields) {
@@ -140,6 +161,15 @@ func (m *GroupInfo) readFields(f *fields) {
 	f.u64("owed", &m.Owed)
 	f.u64("dead_letters", &m.DeadLetters)
 	f.u64("request_id", &m.RequestID)
+	f.optU64("high_water", &m.HighWater)
+	f.zeroU64("trimmed", &m.Trimmed)
+	f.zeroU32("max_attempts", &m.MaxAttempts)
+	optObject(f, "first", &m.First)
+	f.optU64("next_lapse_micros", &m.NextLapseMicros)
+	if f.maybe("held") {
+		readObjects(f, "held", &m.Held)
+	}
+	f.optU64("held_next", &m.HeldNext)
 }
 
 // GroupDeleted answers group_delete (wire 7.7).

@@ -45,6 +45,7 @@ type AuthOK struct {
 	ServerFeaturesHi Optional[FeaturesHi] // only with FeatureExtended
 	ListenerPorts    []uint16             // all UDP ports of the broker; left out when empty (wire 2.6)
 	PublishWindow    Optional[uint32]     // meaningful with FeaturePublishPipeline (wire 9.5)
+	GroupAckBatch    uint32               // most offsets of a group_ack_batch, of Felix's own; 0: not served
 }
 
 // MessageType implements [Message].
@@ -61,7 +62,8 @@ func (m *AuthOK) appendFields(o object) object {
 	if len(m.ListenerPorts) > 0 {
 		o = appendNumbers(o, "listener_ports", m.ListenerPorts)
 	}
-	return o.optU32("publish_window", m.PublishWindow)
+	o = o.optU32("publish_window", m.PublishWindow)
+	return o.zeroU32("group_ack_batch", m.GroupAckBatch)
 }
 
 func (m *AuthOK) readFields(f *fields) {
@@ -74,6 +76,7 @@ func (m *AuthOK) readFields(f *fields) {
 		unsignedList(f, "listener_ports", &m.ListenerPorts)
 	}
 	f.optU32("publish_window", &m.PublishWindow)
+	f.zeroU32("group_ack_batch", &m.GroupAckBatch)
 }
 
 // OK answers an auth without flags, and a cache_put without request id (wire

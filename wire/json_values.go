@@ -274,7 +274,10 @@ func (f *fields) texts(name string, v *[]string) {
 
 // unsignedList reads an array of numbers, without looking for the name.
 func unsignedList[T unsigned](f *fields, name string, v *[]T) {
-	list := []T{}
+	list := (*v)[:0] // a Decoder's own is used again
+	if list == nil {
+		list = []T{}
+	}
 	p := f.elements(func() problem {
 		u, p := f.s.unsigned(uint64(^T(0)))
 		list = append(list, T(u))

@@ -2,10 +2,11 @@ package wire
 
 // messageTables is wire 7: each message's fields in order as name, presence
 // code (wire 0.3) and type. "T" stands for the fields every group request
-// begins with. One field is ours: expired of cache_event.
+// begins with. Ours are expired of cache_event, and what follows request_id in
+// group_describe and group_info.
 const messageTables = `
 auth: tenant_id R string, token R string, client_flags O u16, client_features O u32, client_features_hi O u32
-auth_ok: server_flags R u16, server_features O u32, server_features_hi O u32, listener_ports O ports, publish_window O u32
+auth_ok: server_flags R u16, server_features O u32, server_features_hi O u32, listener_ports O ports, publish_window O u32, group_ack_batch Z u32
 ok:
 error: message R string, code O string, retry O string, detail O detail
 unsupported: request_type R string, extension O string, request_id O u64
@@ -68,14 +69,16 @@ group_dead_letters: T, request_id R u64
 group_discard: T, offset R u64, request_id R u64
 group_redrive: T, offset R u64, request_id R u64
 group_seek: T, start R start, if_new Z bool, request_id R u64
-group_describe: T, request_id R u64
+group_describe: T, request_id R u64, held Z bool, held_from Z u64, held_limit Z u32
 group_delete: T, request_id R u64
 group_records: records R grouprecords, request_id R u64
 group_dead_letter_list: offsets R offsets, request_id R u64
 group_extended: visible_ms R u64, request_id R u64
 group_position: offset R u64, moved R bool, request_id R u64
-group_info: committed O u64, tail R u64, in_flight R u64, owed R u64, dead_letters R u64, request_id R u64
+group_info: committed O u64, tail R u64, in_flight R u64, owed R u64, dead_letters R u64, request_id R u64, high_water O u64, trimmed Z u64, max_attempts Z u32, first O groupheld, next_lapse_micros O u64, held O heldrecords, held_next O u64
 group_deleted: existed R bool, request_id R u64
+group_ack_batch: T, offsets R offsets, request_id R u64
+group_acked: failed O ackfailures, request_id R u64
 shard_inspect: tenant_id R string, namespace R string, name R string, kind R kind, shard R u32, request_id R u64
 shard_inspect_info: request_id R u64, view R view
 subscriptions_list: request_id R u64, filter O filter, limit O u32, cursor O cursorobject
@@ -90,6 +93,8 @@ owner: shard R u32, node_id O string, addr O string, generation R u64, unavailab
 put: op R opput, key R string, value O base64
 streamrecord: offset R u64, payload R base64, publisher O string, timestamp_micros R u64
 grouprecord: offset R u64, payload R base64, attempts D u32, skipped_before Z u64, publisher O string, timestamp_micros O u64
+groupheld: offset R u64, state R string, attempts Z u32, consumer O string, principal O string, connection Z u64, since_micros O u64, until_micros O u64, reserved Z bool, redriven Z bool
+ackfailure: offset R u64, message R string, code O string, retry O string, detail O detail
 view: node_id R string, shards R u32, role R string, phase R string, serving R bool, reason O string, detail O string, generation O u64, assignment O assignment, fence O fence, lease O lease, tail O u64, committed O u64, accepted_generation O u64, replicas O replicas
 assignment: generation R u64, leader R string, replicas R strings, draining Z bool, successor O string
 fence: took R strings, pending R strings, attempts R u32, retry_in_ms O u64
@@ -105,7 +110,7 @@ const groupFields = "tenant_id R string, namespace R string, stream R string, sh
 // arrays of the objects above.
 var arrayElements = map[string]string{
 	"brokers": "broker", "owners": "owner", "changes": "put", "streamrecords": "streamrecord",
-	"grouprecords": "grouprecord", "replicas": "replica", "subscriptions": "subscription",
+	"grouprecords": "grouprecord", "heldrecords": "groupheld", "ackfailures": "ackfailure", "replicas": "replica", "subscriptions": "subscription",
 }
 
 // values of the simple types.

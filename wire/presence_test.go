@@ -234,6 +234,8 @@ func TestObjectTables(t *testing.T) {
 		"put":          `{"type":"commit","tenant_id":"t","namespace":"n","stream":"s","entity_key":"","event":"","changes":[{%s}],"request_id":1}`,
 		"streamrecord": `{"type":"stream_records","records":[{%s}],"next_offset":1,"request_id":1}`,
 		"grouprecord":  `{"type":"group_records","records":[{%s}],"request_id":1}`,
+		"groupheld":    `{"type":"group_info","tail":1,"in_flight":0,"owed":0,"dead_letters":0,"request_id":1,"held":[{%s}]}`,
+		"ackfailure":   `{"type":"group_acked","failed":[{%s}],"request_id":1}`,
 		"view":         `{"type":"shard_inspect_info","request_id":1,"view":{%s}}`,
 		"filter":       `{"type":"subscriptions_list","request_id":1,"filter":{%s}}`,
 		"cursorobject": `{"type":"subscriptions_list","request_id":1,"cursor":{%s}}`,

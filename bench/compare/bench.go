@@ -32,10 +32,18 @@ type bench struct {
 	files   pki.Files
 	phases  measure.Phases
 	settle  time.Duration
+	stored  stored
 	spawner *proc.Spawner
 	// cpus are those the client and the server have to themselves when
 	// pinned.
 	clientCPU, serverCPU int
+}
+
+// A stored is how many records wait on a server before a run reads them.
+type stored struct {
+	replay  int // of a stream that is read from its beginning
+	backlog int // of a queue
+	claims  int // of that backlog, claimed ahead where acks alone are timed
 }
 
 // A serving is a server that has started.
@@ -149,7 +157,10 @@ func newBench(s settings) (*bench, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make scratch directory: %w", err)
 	}
-	b := &bench{dir: dir, self: self, felix: s.felix, phases: s.phases, settle: s.settle}
+	b := &bench{
+		dir: dir, self: self, felix: s.felix, phases: s.phases, settle: s.settle,
+		stored: stored{replay: replayRecords, backlog: queueBacklog, claims: queueClaims},
+	}
 	b.files, err = pki.Create(filepath.Join(dir, "pki"))
 	if err != nil {
 		_ = os.RemoveAll(dir)

@@ -126,6 +126,7 @@ func contenders() map[string]contender {
 		}
 	}
 	maps.Copy(all, durableContenders())
+	maps.Copy(all, queueContenders())
 	return all
 }
 

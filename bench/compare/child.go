@@ -44,6 +44,11 @@ const (
 	partRedisAppend     = "redis-append"
 	partFelixPublishers = "felix-publishers"
 	partFelixReplay     = "felix-replay"
+
+	partNATSQueue  = "nats-queue"
+	partNATSAcks   = "nats-acks"
+	partFelixQueue = "felix-queue"
+	partFelixAcks  = "felix-acks"
 )
 
 func parts() map[string]part {
@@ -68,6 +73,11 @@ func parts() map[string]part {
 		partRedisAppend:     client(redisref.Append),
 		partFelixPublishers: client(felix.Publishers),
 		partFelixReplay:     client(felix.Replay),
+
+		partNATSQueue:  client(natsref.Queue),
+		partNATSAcks:   client(natsref.Acks),
+		partFelixQueue: client(felix.Queue),
+		partFelixAcks:  client(felix.Acks),
 	}
 }
 

@@ -99,11 +99,14 @@ func casesOf(rows []row) []string {
 	return cases
 }
 
-// bounds makes reference samples out of the bound that each run states.
+// bounds makes reference samples out of the bound that each run states: the
+// memory it may take, or a flush for each of its records.
 func bounds(ours []report.Sample) []report.Sample {
 	theirs := make([]report.Sample, len(ours))
 	for i, s := range ours {
-		theirs[i] = report.Sample{Round: s.Round, Failed: s.Failed, Result: measure.Result{RSS: s.Result.RSSBound}}
+		theirs[i] = report.Sample{Round: s.Round, Failed: s.Failed, Result: measure.Result{
+			RSS: s.Result.RSSBound, Records: s.Result.Records, Flushes: s.Result.Records, Elapsed: s.Result.Elapsed,
+		}}
 	}
 	return theirs
 }

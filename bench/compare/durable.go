@@ -50,10 +50,10 @@ func durableContenders() map[string]contender {
 		felixPublishers(manyWaiting): onFelix(onDisk, partFelixPublishers, publishersOf(manyWaiting, largeRecord)),
 		felixPublishers(publishers):  onFelix(onDisk, partFelixPublishers, publishersOf(publishers, smallRecord)),
 		felixReplay: onFelix(onDisk, partFelixReplay, func(b *bench, t felix.Target, _ serving) any {
-			return felix.ReplaySpec{Target: t, Phases: b.phases, Records: replayRecords, Batch: batchRecords, RecordBytes: smallRecord}
+			return felix.ReplaySpec{Target: t, Phases: b.phases, Records: b.stored.replay, Batch: batchRecords, RecordBytes: smallRecord}
 		}),
 		natsReplay: onNATS(natsref.ServerSpec{JetStream: true}, partNATSReplay, func(b *bench, t natsref.Target) any {
-			return natsref.ReplaySpec{Target: t, Phases: b.phases, Records: replayRecords, RecordBytes: smallRecord}
+			return natsref.ReplaySpec{Target: t, Phases: b.phases, Records: b.stored.replay, RecordBytes: smallRecord}
 		}),
 		groupCommit:     {start: bareCommit},
 		redisAppend:     onRedis(redisref.Target{Durable: true}, partRedisAppend, redisAppendSpec),

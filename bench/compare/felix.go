@@ -103,6 +103,7 @@ func reach(ctx context.Context, p *proc.Process) (felix.Target, error) {
 		TokenFile string `json:"token_file"`
 		Tenant    string `json:"tenant"`
 		Namespace string `json:"namespace"`
+		AdminURL  string `json:"admin_url"`
 	}
 	if err := p.Document(ctx, &ready); err != nil {
 		return felix.Target{}, err
@@ -115,7 +116,9 @@ func reach(ctx context.Context, p *proc.Process) (felix.Target, error) {
 	if err != nil {
 		return felix.Target{}, fmt.Errorf("read token: %w", err)
 	}
-	return felix.Target{Addr: ready.Addr, CAFile: ready.CAFile, Tenant: ready.Tenant, Token: strings.TrimSpace(string(token))}, nil
+	return felix.Target{
+		Addr: ready.Addr, CAFile: ready.CAFile, Tenant: ready.Tenant, Token: strings.TrimSpace(string(token)), AdminURL: ready.AdminURL,
+	}, nil
 }
 
 // environ is the environment of the broker: the given one without settings

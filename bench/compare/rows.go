@@ -65,6 +65,7 @@ func catalogue() []row {
 	rows = append(rows, rivalRows("get")...)
 	rows = append(rows, rivalRows("put")...)
 	rows = append(rows, durableRows()...)
+	rows = append(rows, queueRows()...)
 	return append(rows, row{Row: report.Row{
 		ID: "stalled-peer", Work: "one of 10 subscribers frozen, 500 batches/s of 10 x 256 B, delivery p99 of the other nine",
 		Reference: "felix without a frozen subscriber, the same nine", Metric: measure.P99Micros, Floor: 1.2, Goal: 1.1,

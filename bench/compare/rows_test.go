@@ -54,6 +54,7 @@ func TestMarksOfTheSpeedTable(t *testing.T) {
 		"cache-redis-get": {.8, 1.2}, "cache-redis-put": {.8, 1.2}, "cache-kv-get": {1.3, 2}, "cache-kv-put": {1.3, 2},
 		"stalled-peer": {1.2, 1.1},
 		"durable-1k":   {.4, .65}, "durable-64-disk": {.2, .35}, "durable-64-nats": {5, 10}, "durable-32-redis": {.9, 1.2}, "replay-256": {2, 5},
+		"queue-poll100-ack": {1, 2},
 	}
 	for _, r := range catalogue() {
 		marks, judged := want[r.ID]

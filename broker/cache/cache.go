@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // A Name is the full name of a cache.
 type Name struct {
@@ -36,7 +33,6 @@ type Cache struct {
 	// logs. closed says so of this one.
 	shards        []logShard
 	after, closed chan struct{}
-	openings      sync.WaitGroup
 }
 
 // An Item is a value as it is stored.

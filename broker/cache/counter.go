@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/felixlog/felix/broker/keyed"
 	"github.com/felixlog/felix/storage/kvlog"
 )
 
@@ -26,7 +27,7 @@ func (c *Cache) CounterAdd(shard uint32, key []byte, delta int64, done CounterDo
 	a := logAdds.Get().(*logAdd)
 	a.shard, a.done = sh, done
 	a.phase.Store(calling)
-	open.index.Add(key, delta, a)
+	open.Index.Add(key, delta, a)
 	if !a.phase.CompareAndSwap(calling, returned) {
 		a.complete()
 	}
@@ -39,12 +40,12 @@ func (c *Cache) CounterGet(shard uint32, key []byte) (int64, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	sum, found, err := open.index.Get(key)
+	sum, found, err := open.Index.Get(key)
 	return sum, found, c.logError(err)
 }
 
 // counters finds a shard's counters, and opens them where nobody did.
-func (c *Cache) counters(shard uint32) (*logShard, *openPart[*kvlog.Counters], error) {
+func (c *Cache) counters(shard uint32) (*logShard, *keyed.Open[*kvlog.Counters], error) {
 	if !c.Durable() {
 		return nil, nil, &NeedsLogError{Cache: c.name, What: "counter"}
 	}
@@ -52,16 +53,16 @@ func (c *Cache) counters(shard uint32) (*logShard, *openPart[*kvlog.Counters], e
 	if err != nil {
 		return nil, nil, err
 	}
-	if open := sh.counters.open.Load(); open != nil {
+	if open := sh.counters.Opened(); open != nil {
 		return sh, open, nil
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	stop := c.store.clock.AfterFunc(countersWait, func() { cancel(sh.unavailable(Opening, nil)) })
 	defer stop()
-	if err := sh.counters.ready(ctx); err != nil {
+	if err := sh.counters.Ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	open, err := sh.counters.use()
+	open, err := sh.counters.Use()
 	return sh, open, err
 }

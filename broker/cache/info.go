@@ -30,18 +30,18 @@ func (c *Cache) Info() []ShardInfo {
 
 func (s *logShard) info() ShardInfo {
 	info := ShardInfo{Shard: s.index}
-	open, err := s.values.use()
+	open, err := s.values.Use()
 	if err != nil {
 		info.Err = err
 		return info
 	}
-	info.Entries = int64(open.index.Len())
-	info.Bytes = open.index.LiveBytes()
-	info.LogBytes = open.log.Bytes()
-	info.Base, info.Tail = open.log.Base(), open.log.Tail()
+	info.Entries = int64(open.Index.Len())
+	info.Bytes = open.Index.LiveBytes()
+	info.LogBytes = open.Log.Bytes()
+	info.Base, info.Tail = open.Log.Base(), open.Log.Tail()
 	info.Watches = int(s.hub.count.Load())
-	if counters := s.counters.open.Load(); counters != nil {
-		info.Counters = int64(counters.index.Len())
+	if counters := s.counters.Opened(); counters != nil {
+		info.Counters = int64(counters.Index.Len())
 	}
 	return info
 }

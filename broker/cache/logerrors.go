@@ -3,6 +3,8 @@ package cache
 import (
 	"errors"
 	"fmt"
+
+	"github.com/felixlog/felix/broker/keyed"
 )
 
 // ErrWatchClosed ends [Watch.Next] after [Watch.Close].
@@ -30,28 +32,16 @@ func (e *ShardError) Error() string {
 }
 
 // A Reason says why a shard is unavailable.
-type Reason uint8
+type Reason = keyed.Reason
 
 const (
 	// Opening: its log is being read; the same request succeeds soon.
-	Opening Reason = iota + 1
+	Opening = keyed.Opening
 	// Failed: its log cannot be opened. Err names file and position.
-	Failed
+	Failed = keyed.Failed
 	// NoStorage: the cache is durable and the broker has no storage.
-	NoStorage
+	NoStorage = keyed.NoStorage
 )
-
-func (r Reason) String() string {
-	switch r {
-	case Opening:
-		return "opening"
-	case Failed:
-		return "failed"
-	case NoStorage:
-		return "no storage"
-	}
-	return fmt.Sprintf("Reason(%d)", uint8(r))
-}
 
 // An UnavailableError refuses a shard that cannot be used now. Nothing was
 // read or written, and other shards are not concerned.

@@ -115,7 +115,7 @@ func (c *Cache) index(t testing.TB, shard uint32) *kvlog.Map {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return open.index
+	return open.Index
 }
 
 // compact runs a pass of compaction.

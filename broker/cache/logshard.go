@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/felixlog/felix/broker/keyed"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/kvlog"
 	"github.com/felixlog/felix/storage/shardlog"
@@ -16,8 +17,9 @@ type logShard struct {
 	cache    *Cache
 	index    uint32
 	hub      hub
-	values   part[*kvlog.Map]
-	counters part[*kvlog.Counters]
+	owner    keyed.Owner
+	values   keyed.Part[*kvlog.Map]
+	counters keyed.Part[*kvlog.Counters]
 	// expiryFailing: the last removals of expired entries were refused.
 	expiryFailing atomic.Bool
 }
@@ -25,14 +27,12 @@ type logShard struct {
 // init makes a shard that opens nothing yet.
 func (s *logShard) init(c *Cache, index uint32) {
 	s.cache, s.index = c, index
-	s.values = part[*kvlog.Map]{
-		shard: s, space: storage.Caches, build: s.buildMap,
-		opened: func(m *kvlog.Map) { c.store.sweep.add(s, m) },
+	s.owner = keyed.Owner{
+		Key: s.key(), After: c.after, Removed: ErrRemoved, Unavailable: s.unavailable,
+		Logger: c.store.cfg.Logger.With("cache", c.name.String(), "shard", index),
 	}
-	s.counters = part[*kvlog.Counters]{
-		shard: s, space: storage.Counters, build: kvlog.OpenCounters,
-		opened: func(*kvlog.Counters) {},
-	}
+	s.values.Init(c.store.parts, &s.owner, storage.Caches, s.buildMap, func(m *kvlog.Map) { c.store.sweep.add(s, m) })
+	s.counters.Init(c.store.parts, &s.owner, storage.Counters, kvlog.OpenCounters, nil)
 }
 
 // buildMap has the shard hear of the changes of its values.
@@ -71,12 +71,12 @@ func (c *Cache) logShard(shard uint32) (*logShard, error) {
 }
 
 // values finds a shard's values.
-func (c *Cache) values(shard uint32) (*logShard, *openPart[*kvlog.Map], error) {
+func (c *Cache) values(shard uint32) (*logShard, *keyed.Open[*kvlog.Map], error) {
 	sh, err := c.logShard(shard)
 	if err != nil {
 		return nil, nil, err
 	}
-	open, err := sh.values.use()
+	open, err := sh.values.Use()
 	return sh, open, err
 }
 
@@ -102,7 +102,7 @@ func (c *Cache) Ready(ctx context.Context, shard uint32) error {
 	if err != nil {
 		return err
 	}
-	return sh.values.ready(ctx)
+	return sh.values.Ready(ctx)
 }
 
 // getLog is Get on the log.
@@ -111,7 +111,7 @@ func (c *Cache) getLog(shard uint32, key []byte) (Item, bool, error) {
 	if err != nil {
 		return Item{}, false, err
 	}
-	item, found, err := open.index.Get(key)
+	item, found, err := open.Index.Get(key)
 	switch {
 	case err != nil:
 		return Item{}, false, c.logError(err)
@@ -136,17 +136,16 @@ func itemOf(i kvlog.Item) Item {
 func (c *Cache) endLog(cause error) {
 	for i := range c.shards {
 		sh := &c.shards[i]
-		sh.values.end()
-		sh.counters.end()
+		sh.values.End()
+		sh.counters.End()
 		c.store.sweep.remove(sh)
 	}
-	c.openings.Wait()
 	for i := range c.shards {
 		sh := &c.shards[i]
 		// Nobody is left to tell: what was not committed was not answered, and
 		// the next opening repairs.
-		_ = sh.values.close()
-		_ = sh.counters.close()
+		_ = sh.values.Close()
+		_ = sh.counters.Close()
 		sh.hub.finish(cause)
 	}
 	c.store.forget(c)

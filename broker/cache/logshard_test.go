@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/felixlog/felix/broker/keyed"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/fs/fstest"
@@ -173,7 +174,7 @@ func TestOpeningIsTriedAgain(t *testing.T) {
 	if _, _, err := c.Get(0, nil); !errors.As(err, &unavailable) || unavailable.Reason != Failed {
 		t.Fatalf("tried again at once: %v", err)
 	}
-	d.clock.advance(reopenAfter)
+	d.clock.advance(keyed.ReopenAfter)
 	if _, _, err := c.Get(0, []byte("k")); !errors.As(err, &unavailable) || unavailable.Reason != Opening {
 		t.Fatal(err)
 	}

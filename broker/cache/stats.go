@@ -65,13 +65,13 @@ func (s *Store) addLog(st *Stats) {
 		for i := range c.shards {
 			sh := &c.shards[i]
 			st.Watches += sh.hub.count.Load()
-			if open := sh.values.open.Load(); open != nil {
-				st.LogEntries += int64(open.index.Len())
-				st.LogLiveBytes += open.index.LiveBytes()
-				st.LogBytes += open.log.Bytes()
+			if open := sh.values.Opened(); open != nil {
+				st.LogEntries += int64(open.Index.Len())
+				st.LogLiveBytes += open.Index.LiveBytes()
+				st.LogBytes += open.Log.Bytes()
 			}
-			if open := sh.counters.open.Load(); open != nil {
-				st.LogBytes += open.log.Bytes()
+			if open := sh.counters.Opened(); open != nil {
+				st.LogBytes += open.Log.Bytes()
 			}
 		}
 	}

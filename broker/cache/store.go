@@ -7,9 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/felixlog/felix/broker/keyed"
+	"github.com/felixlog/felix/broker/steady"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/kvlog"
-	"github.com/felixlog/felix/storage/shardlog"
 )
 
 const shardCount = 64
@@ -22,9 +23,6 @@ const (
 	DefaultWatchQueueBytes = 64 << 20
 	DefaultWatchKeys       = 4 << 20
 )
-
-// loadAtOnce bounds the logs whose index is read at the same time.
-const loadAtOnce = 4
 
 // Config sizes the caches of one broker. A number of zero or less means its
 // default, if nothing else is said.
@@ -83,7 +81,7 @@ func (c Config) withDefaults() Config {
 // A Store holds the entries of all caches of a broker.
 type Store struct {
 	cfg   Config
-	clock *steadyClock
+	clock *steady.Clock
 	hash  maphash.Seed
 
 	bytes, entries     atomic.Int64
@@ -94,10 +92,9 @@ type Store struct {
 
 	shards [shardCount]shard
 
-	onLog   logCounters
-	sweep   sweeper
-	pacer   kvlog.Pacer   // of compaction, nil for no bound
-	loading chan struct{} // a place to read an index from its log
+	onLog logCounters
+	sweep sweeper
+	parts *keyed.Shared
 	// snapshots is a place to take current values, heldKeys what watches hold.
 	snapshots chan struct{}
 	heldKeys  atomic.Int64
@@ -111,20 +108,18 @@ type Store struct {
 // not come again.
 func NewStore(cfg Config, clock Clock) *Store {
 	s := &Store{
-		cfg:     cfg.withDefaults(),
-		clock:   newSteadyClock(clock),
-		hash:    maphash.MakeSeed(),
-		loading: make(chan struct{}, loadAtOnce), snapshots: make(chan struct{}, snapshotsAtOnce),
-		caches: make(map[Name]*Cache),
+		cfg:       cfg.withDefaults(),
+		clock:     steady.New(clock),
+		hash:      maphash.MakeSeed(),
+		snapshots: make(chan struct{}, snapshotsAtOnce),
+		caches:    make(map[Name]*Cache),
 	}
 	s.version.Store(uint64(max(clock.Now().UnixMicro(), 0)))
 	for i := range s.shards {
 		s.shards[i].init()
 	}
 	s.sweep.store = s
-	if s.cfg.CompactionRate > 0 {
-		s.pacer = kvlog.NewPace(clock, s.cfg.CompactionRate)
-	}
+	s.parts = keyed.NewShared(s.cfg.Storage, s.clock, s.cfg.CompactionRate)
 	return s
 }
 
@@ -157,7 +152,7 @@ func (s *Store) openCache(c *Cache) {
 	s.mu.Unlock()
 	for i := range c.shards {
 		c.shards[i].init(c, uint32(i))
-		c.shards[i].values.start()
+		c.shards[i].values.Start()
 	}
 }
 
@@ -167,17 +162,6 @@ func (s *Store) forget(c *Cache) {
 	defer s.mu.Unlock()
 	if s.caches[c.name] == c {
 		delete(s.caches, c.name)
-	}
-}
-
-// indexOptions are those of the index over a shard's log.
-func (s *Store) indexOptions(sh *logShard, log *shardlog.Log) kvlog.Options {
-	return kvlog.Options{
-		Dir:    log.Dir(),
-		FS:     s.cfg.Storage.FS(),
-		Clock:  s.clock,
-		Pacer:  s.pacer,
-		Logger: s.cfg.Logger.With("cache", sh.cache.name.String(), "shard", sh.index),
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err := sh.hub.join(w); err != nil {
 		return nil, err
 	}
-	if err := w.begin(ctx, open.index, o); err != nil {
+	if err := w.begin(ctx, open.Index, o); err != nil {
 		sh.hub.leave(w)
 		return nil, c.logError(err)
 	}

@@ -61,12 +61,12 @@ func (w *Watch) history() ([]Change, error) {
 		w.spilled = false
 		w.mu.Unlock()
 		if again {
-			w.anchor(open.index.Tail())
+			w.anchor(open.Index.Tail())
 		}
 		return nil, nil
 	}
 	w.mu.Unlock()
-	return w.taken, w.readLog(open.index, live)
+	return w.taken, w.readLog(open.Index, live)
 }
 
 // readValues takes a step of the current values.

@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/felixlog/felix/broker/keyed"
+
 // An Op is what a [Write] does to its key.
 type Op uint8
 
@@ -40,9 +42,7 @@ type CounterDone interface {
 // the round of commits is over, once each round, so that the answers of a
 // round can leave together. Completions called by the goroutine that asked are
 // not followed by it. Flusher values are compared with ==.
-type Flusher interface {
-	Flush()
-}
+type Flusher = keyed.Flusher
 
 // Write changes one key of a shard. In memory done is called before Write
 // returns; on the log it is called in order by the log's committer once the

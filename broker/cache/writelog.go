@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/felixlog/felix/broker/keyed"
 	"github.com/felixlog/felix/storage/kvlog"
 )
 
@@ -42,13 +43,13 @@ func (c *Cache) writeLog(shard uint32, w Write, done WriteDone) {
 	lw := logWrites.Get().(*logWrite)
 	lw.shard, lw.op, lw.done = sh, w.Op, done
 	lw.phase.Store(calling)
-	open.index.Write(write, lw)
+	open.Index.Write(write, lw)
 	if !lw.phase.CompareAndSwap(calling, returned) {
 		lw.complete()
 	}
 }
 
-func (c *Cache) prepare(shard uint32, w Write) (*logShard, *openPart[*kvlog.Map], kvlog.Write, error) {
+func (c *Cache) prepare(shard uint32, w Write) (*logShard, *keyed.Open[*kvlog.Map], kvlog.Write, error) {
 	write := kvlog.Write{Op: kvlog.Delete, Key: w.Key, Condition: w.Condition.onLog()}
 	if w.Op == Put {
 		deadline, err := w.TTL.deadline(c.store.clock)
@@ -82,9 +83,9 @@ func (w *logWrite) Written(r kvlog.Result, err error) {
 	if w.phase.CompareAndSwap(calling, answered) {
 		return
 	}
-	round, done := &w.shard.values.round, w.done
+	round, done := &w.shard.values.Round, w.done
 	w.complete()
-	round.add(done)
+	round.Add(done)
 }
 
 // complete tells done, and gives w back.
@@ -123,9 +124,9 @@ func (a *logAdd) Added(sum int64, err error) {
 	if a.phase.CompareAndSwap(calling, answered) {
 		return
 	}
-	round, done := &a.shard.counters.round, a.done
+	round, done := &a.shard.counters.Round, a.done
 	a.complete()
-	round.add(done)
+	round.Add(done)
 }
 
 func (a *logAdd) complete() {

@@ -62,6 +62,7 @@ func (sh *Shard) Apply(e *Envelope, w Waiter) (Outcome, error) {
 	sh.tail = e.end()
 	sh.ring.push(e)
 	sh.mu.Unlock()
+	sh.listeners.appended()
 
 	c := &sh.hub.counters
 	c.batches.Add(1)

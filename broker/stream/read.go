@@ -54,7 +54,7 @@ const roomBytes = 32 << 10
 // about to come: a page costs a few allocations, not one a record.
 func (r *Records) keep(payload []byte, wanted int) []byte {
 	n := len(payload)
-	if n > cap(r.room)-len(r.room) {
+	if r.room == nil || n > cap(r.room)-len(r.room) { // an empty payload is not nil
 		r.room = make([]byte, 0, max(n, min(n*wanted, roomBytes)))
 	}
 	at := len(r.room)

@@ -26,7 +26,8 @@ type Shard struct {
 	claimed   uint64
 	producers *producer.Table
 
-	durable *durable // nil in memory
+	durable   *durable // nil in memory
+	listeners listeners
 
 	mu    sync.Mutex
 	tail  uint64 // offset after the last applied record

@@ -26,6 +26,9 @@ NAMESPACE = NODE["namespace"]
 # Whether streams and caches are on the log.
 DURABLE = NODE["durable"]
 
+# How often a group gets a record before it is given up: the default.
+MAX_ATTEMPTS = 5
+
 # No call of the client may take longer: it gives up on an answer after 30 s.
 LIMIT = 45.0
 
@@ -118,6 +121,58 @@ def changes(watch, count, timeout=20.0):
             assert isinstance(item, felix.CacheChange), f"{type(item).__name__} instead of a change"
             got.append((item.key, item.value, item.offset))
     return got
+
+
+def queue(shards=1):
+    """A stream of its own for groups."""
+    name = fresh("q")
+    ask("create_stream", name=name, shards=shards)
+    return name
+
+
+def filled(client, count):
+    """A queue with count records, which say their offsets."""
+    name = queue()
+    for n in range(count):
+        equal(client.publish(TENANT, NAMESPACE, name, b"%d" % n), n)
+    return name
+
+
+def claim(client, stream, count, group="g", shard=0, timeout=30.0, **kwargs):
+    """Polls until count records have come. More than that fails."""
+    got = []
+    deadline = time.monotonic() + timeout
+    while len(got) < count:
+        assert time.monotonic() < deadline, f"{len(got)} of {count} records within {timeout} s"
+        got += client.group_poll(TENANT, NAMESPACE, stream, shard, group, wait=2, **kwargs)
+    equal(len(got), count, "records")
+    return got
+
+
+def nothing(client, stream, group="g", shard=0):
+    """Checks that the group has nothing for anybody."""
+    got = client.group_poll(TENANT, NAMESPACE, stream, shard, group, wait=0)
+    equal([r.offset for r in got], [], "records for a poll")
+
+
+def ack(client, stream, offset, group="g", shard=0):
+    client.group_ack(TENANT, NAMESPACE, stream, shard, group, offset)
+
+
+def nack(client, stream, record, group="g", shard=0):
+    client.group_nack(TENANT, NAMESPACE, stream, shard, group, record)
+
+
+def letters(client, stream, group="g"):
+    return client.group_dead_letters(TENANT, NAMESPACE, stream, 0, group)
+
+
+def bury(client, stream, offset):
+    """Hands a record back until the group gives up on it. Nothing else may be owed."""
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        (record,) = claim(client, stream, 1, max_records=1)
+        equal((record.offset, record.attempts), (offset, attempt))
+        nack(client, stream, record)
 
 
 def until(call, seconds=30.0):

@@ -19,7 +19,6 @@ from kit import (
     quiet,
     scenario,
     take,
-    until,
 )
 
 Op = felix.CommitOp

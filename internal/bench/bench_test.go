@@ -106,7 +106,8 @@ func TestParametersHaveBounds(t *testing.T) {
 	fanout := Fanout{Stream: "s", Total: 1, PayloadBytes: messageHead, Batch: 1, InFlight: 1, Fanout: 1, Connections: 1}
 	latency := Latency{Stream: "s", Total: 1, PayloadBytes: messageHead}
 	cache := Cache{Cache: "c", Total: 1, Concurrency: 1}
-	for _, ok := range []error{ingest.check(), fanout.check(), latency.check(), cache.check()} {
+	queue := Queue{Stream: "s", Total: 1, Concurrency: 1, Batch: 1, AcksInFlight: 1}
+	for _, ok := range []error{ingest.check(), fanout.check(), latency.check(), cache.check(), queue.check()} {
 		if ok != nil {
 			t.Errorf("the least that is allowed: %v", ok)
 		}
@@ -125,6 +126,13 @@ func TestParametersHaveBounds(t *testing.T) {
 	with(func() { b := fanout; b.Fanout = 0; bad["no subscriber"] = b.check() })
 	with(func() { b := latency; b.PayloadBytes = 0; bad["latency payload"] = b.check() })
 	with(func() { b := cache; b.Concurrency = 0; bad["no worker"] = b.check() })
+	with(func() { b := queue; b.Batch = maxPoll + 1; bad["a poll of too many"] = b.check() })
+	with(func() { b := queue; b.AcksInFlight = 0; bad["no acknowledgement in flight"] = b.check() })
+	with(func() {
+		b := queue
+		b.PayloadBytes = maxPayload
+		bad["messages too large to publish in batches"] = b.check()
+	})
 	for name, err := range bad {
 		if !errors.Is(err, ErrParameter) {
 			t.Errorf("%s: %v", name, err)

@@ -28,8 +28,9 @@ a pause of the broker are under-reported.`,
 		Example: `  felix bench ingest load --total 1000000 --payload-bytes 1024
   felix bench latency load
   felix bench fanout load --fanout 10
-  felix bench cache scratch --concurrency 32 --json`,
-	}, a.benchIngestCommand(), a.benchLatencyCommand(), a.benchFanoutCommand(), a.benchCacheCommand())
+  felix bench cache scratch --concurrency 32 --json
+  felix bench queue load --batch 10 --concurrency 8`,
+	}, a.benchIngestCommand(), a.benchLatencyCommand(), a.benchFanoutCommand(), a.benchCacheCommand(), a.benchQueueCommand())
 }
 
 // benchFlags are what most benchmarks share.

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/client"
-	"github.com/felixlog/felix/examples"
-	"github.com/felixlog/felix/internal/demo"
 	"github.com/felixlog/felix/internal/dev"
 )
 
@@ -266,80 +264,6 @@ func TestSubReportsGaps(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// The demo says that something is wrong when something is: here a record that
-// nobody expects is in the stream before it starts.
-func TestDemoFailsWhenACountIsWrong(t *testing.T) {
-	server := startBroker(t, nil)
-	c, err := server.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Publish(t.Context(), demo.StreamName, []byte(`{"net":"zz"}`)); err != nil {
-		t.Fatal(err)
-	}
-	records := slices.Collect(examples.QuakeLines())[:100]
-	report, err := demo.New(records, 0).Run(t.Context(), unkillable{server})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.InOrder || report.StreamOK() || report.LogOK() || report.OK {
-		t.Errorf("report %+v: want a stream that is not in order, and a log with a record too many", report)
-	}
-	ta := newTestApp(t, nil)
-	err = ta.tellDemo(&ta.out, report)
-	if ta.report(err, false) != ExitOther || !strings.Contains(ta.out.String(), "WRONG") {
-		t.Errorf("error %v, said %s", err, &ta.out)
-	}
-}
-
-// unkillable is a broker in this process, which the demo cannot kill.
-type unkillable struct{ *dev.Server }
-
-func (unkillable) Kill() error                 { return nil }
-func (unkillable) Start(context.Context) error { return nil }
-
-// On a terminal the demo redraws one block, no wider or higher than the
-// terminal, and gives the cursor back.
-func TestDemoOnATerminal(t *testing.T) {
-	ta := newTestApp(t, nil)
-	screen := &lockedBuffer{}
-	ta.Stdout, ta.StdoutTTY = screen, true
-	ta.Environ = func() []string { return []string{"TERM=xterm-256color"} }
-	ta.Size = func() (int, int) { return 60, 12 }
-	if code := ta.Run(t.Context(), []string{"demo", "--fast"}); code != ExitOK {
-		t.Fatalf("exit %d: %s", code, &ta.errs)
-	}
-	seen := screen.String()
-	if strings.Count(seen, hideCursor) != 1 || strings.LastIndex(seen, showCursor) < strings.LastIndex(seen, clearBelow) {
-		t.Error("the cursor was not given back at the end")
-	}
-	if strings.Contains(seen, "\x1b[9A") || !strings.Contains(seen, "\x1b[8A") {
-		t.Errorf("the block does not have the 8 lines that fit 12: %q", seen[:min(len(seen), 2000)])
-	}
-}
-
-func TestDemoIsStopped(t *testing.T) {
-	ta := newTestApp(t, nil)
-	screen := &lockedBuffer{}
-	ta.Stdout, ta.StdoutTTY = screen, true
-	ta.Environ = func() []string { return []string{"TERM=xterm", "NO_COLOR=1"} }
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan int, 1)
-	go func() { done <- ta.Run(ctx, []string{"demo"}) }()
-	waitFor(t, func() bool { return strings.Contains(screen.String(), "in order") })
-	cancel(errInterrupted)
-	if code := <-done; code != ExitOther || ta.errs.String() != "felix: interrupted\n" {
-		t.Errorf("exit %d, said %q", code, &ta.errs)
-	}
-	if !strings.HasSuffix(strings.TrimRight(screen.String(), "\n"), showCursor) {
-		t.Error("the cursor was not given back")
-	}
-	if strings.Contains(screen.String(), "\x1b[36m") {
-		t.Error("it has colours in spite of NO_COLOR")
-	}
-}
 
 // A broker that is interrupted twice does not wait for its drain.
 func TestSecondSignalForces(t *testing.T) {

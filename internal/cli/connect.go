@@ -23,17 +23,18 @@ const (
 	connectTimeout = 10 * time.Second
 )
 
-// connect reaches the broker that flags, environment and context name.
-func (a *App) connect(ctx context.Context, cmd *cobra.Command) (*client.Client, error) {
+// connect reaches the broker that flags, environment and context name. further
+// options are what this command asks of its client besides.
+func (a *App) connect(ctx context.Context, cmd *cobra.Command, further ...client.Option) (*client.Client, error) {
 	by, err := a.resolve(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}
-	return a.dial(ctx, &by)
+	return a.dial(ctx, &by, further...)
 }
 
 // dial opens one client for a connection.
-func (a *App) dial(ctx context.Context, by *resolved) (*client.Client, error) {
+func (a *App) dial(ctx context.Context, by *resolved, further ...client.Option) (*client.Client, error) {
 	if len(by.Brokers) == 0 {
 		return nil, usageError("no broker to connect to").
 			hinting("\"felix dev\" starts one and selects it; or give --brokers, or choose a context")
@@ -81,6 +82,7 @@ func (a *App) dial(ctx context.Context, by *resolved) (*client.Client, error) {
 	if by.ALPN {
 		options = append(options, client.WithALPN())
 	}
+	options = append(options, further...)
 	patience := min(time.Duration(len(by.Brokers))*dialTimeout, connectTimeout)
 	dialCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -156,6 +158,8 @@ func explainClient(err error, told *errorReport) {
 		told.Exit = ExitUsage
 	case isType[*client.UnreachableError](err):
 		told.Exit = ExitUnreachable
+	case isType[*claimError](err) && told.Code != "":
+		explainClaim(err, told)
 	case errors.Is(err, client.ErrNotFound):
 		told.Exit = ExitNotFound
 		told.Hint = "streams and caches are made by an administrator, or on first use where the broker allows it (\"felix dev\" does)"
@@ -174,6 +178,17 @@ func explainClient(err error, told *errorReport) {
 		}
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		told.Error = "interrupted"
+	}
+}
+
+// explainClaim is for a claim that a broker refused.
+func explainClaim(err error, told *errorReport) {
+	told.Exit = ExitRefused
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		told.Exit = ExitNotFound
+	case errors.Is(err, client.ErrStaleClaim):
+		told.Hint = "\"felix group describe\" shows who holds what"
 	}
 }
 

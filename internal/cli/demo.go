@@ -21,7 +21,7 @@ import (
 
 const (
 	// demoTime is how long a demo may take in all.
-	demoTime = 30 * time.Second
+	demoTime = 60 * time.Second
 	// demoSpeed is the pace of the show on a terminal: about six seconds.
 	demoSpeed = 280
 	// slowestDemo still ends within demoTime.
@@ -36,20 +36,28 @@ func (a *App) demoCommand() *cobra.Command {
 		GroupID: groupStart,
 		Short:   "Watch a week of earthquakes go through one log",
 		Long: fmt.Sprintf(`Start a private broker on free ports, play a week of real earthquakes through
-one log, and read it in two ways at once: as a stream, which must show all
-%[1]s in order, and as a cache of the latest quake of each network, which
-must be right at the end. In the middle of the feed the broker is killed, as
-kill -9 does, and started again on what it left on disk; nobody may notice
-more than a pause. Then read the log once more from its beginning, print what
-each reading saw and how fast, and exit: with 0 only if every count is right.
+one log, and read it in three ways at once: as a stream, which must show all
+%s in order; as a cache of the latest quake of each network, which must be
+right at the end; and as a queue, whose workers must finish every record and
+do something about the strong quakes.
 
-It needs no set-up, leaves no files behind, and ends by itself within %[2]s.
+Things go wrong on the way. One of the two workers, a process like the broker,
+is killed with claims in its hands: the other one must get them all. In the
+middle of the feed the broker is killed, as kill -9 does, and started again on
+what it left on disk; nobody may notice more than a pause. And the workers
+fail on one quake, until it is given up to the dead letters; then it is put
+back in play and finished.
+
+Then read the log once more from its beginning, print what each reading saw
+and how fast, and exit: with 0 only if every count is right.
+
+It needs no set-up, leaves no files behind, and ends by itself within a minute.
 
 On a terminal it is paced so that you can watch; --fast goes as fast as it
-can, which it also does when its output is not a terminal.`, count(examples.QuakeCount), demoTime),
+can, which it also does when its output is not a terminal.`, count(examples.QuakeCount)),
 		Example: `  felix demo
   felix demo --fast
-  felix demo --json | jq .received`,
+  felix demo --json | jq .strong_worked`,
 		Args: positional(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			paced := cmd.Flags().Changed("speed")
@@ -68,7 +76,24 @@ can, which it also does when its output is not a terminal.`, count(examples.Quak
 	}
 	cmd.Flags().Uint32Var(&speed, "speed", demoSpeed, fmt.Sprintf("play `N` quakes a second, %d at least", slowestDemo))
 	cmd.Flags().BoolVar(&fast, "fast", false, "play as fast as the broker takes them")
+	cmd.AddCommand(a.demoWorkerCommand())
 	return cmd
+}
+
+// demoWorkerCommand is what the demo starts its workers with.
+func (a *App) demoWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "worker",
+		Hidden: true,
+		Short:  "Be a worker of the demo",
+		Long: `Be one of the two workers of "felix demo", which starts them: told on standard
+input what to do, it tells on standard output what it did. It ends when its
+input does.`,
+		Example: `  # the demo does this; it is of no use by itself
+  felix demo worker`,
+		Args: positional(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo.Work(cmd.Context(), a.Stdin, a.Stdout) },
+	}
 }
 
 // runDemo starts the private broker, plays the demo and tells the result.
@@ -89,7 +114,8 @@ func (a *App) runDemo(ctx context.Context, speed float64) error {
 	if !a.flags.json {
 		fmt.Fprintf(out, "Felix demo: %s earthquakes through one log, on a private broker at %s\n\n", count(examples.QuakeCount), broker.Addr())
 	}
-	show := demo.New(slices.Collect(examples.QuakeLines()), speed)
+	worker := func() *exec.Cmd { return a.privateFelix("demo", "worker") }
+	show := demo.New(slices.Collect(examples.QuakeLines()), speed, worker)
 	stop := func() {}
 	if out.Profile != colorprofile.NoTTY && !a.flags.json {
 		stop = a.showDemo(out, show)
@@ -160,10 +186,35 @@ func demoRows(r *demo.Report) [][]string {
 			fmt.Sprintf("put %s, get %s median", us(r.CachePutMedianUS), us(r.CacheGetMedianUS)), verdict(r.CacheOK()),
 		},
 		{
+			"queue", fmt.Sprintf("%d of %d strong quakes worked, %s of %s finished", r.StrongWorked, r.Strong, count(uint64(r.QueueFinished)), count(uint64(r.Total()))),
+			fmt.Sprintf("%s claims, %s redelivered, %s median to arrive", count(uint64(r.QueueClaims)), count(uint64(r.QueueRedeliveries)), us(r.QueueClaimMedianUS)),
+			verdict(r.QueueOK()),
+		},
+		{
+			"worker", fmt.Sprintf("killed with %d claims in its hands, %d came back", r.ClaimsHeld, r.ClaimsBack),
+			us(1e3*r.ClaimsBackMS) + " until the last was back", verdict(r.WorkersOK()),
+		},
+		{"poison", poisonStory(r), fmt.Sprintf("%d of %d attempts", r.PoisonAttempts, r.MaxAttempts), verdict(r.PoisonOK())},
+		{
 			"log", fmt.Sprintf("killed after %s records, %s of %s read again", count(uint64(r.KilledAfter)), count(uint64(r.Replayed)), count(uint64(r.Total()))),
 			us(1e3*r.RecoveryMS) + " until it went on", verdict(r.LogOK()),
 		},
 	}
+}
+
+// poisonStory is what became of the record on which the workers failed.
+func poisonStory(r *demo.Report) string {
+	story := fmt.Sprintf("%d dead letters", r.DeadLetters)
+	if r.DeadLetters == 1 {
+		story = "1 dead letter"
+	}
+	if r.Redriven {
+		story += ", redriven"
+	}
+	if r.RedrivenWorked {
+		story += ", worked"
+	}
+	return story + fmt.Sprintf("; %d left", r.DeadLettersLeft)
 }
 
 // us writes a time given in microseconds.

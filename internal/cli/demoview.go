@@ -69,7 +69,7 @@ func (v *demoView) draw(out io.Writer, s demo.Snapshot) {
 		fmt.Fprintf(&frame, lineUp, v.drawn)
 	}
 	// One line stays free for the cursor, three for what stands above.
-	lines := demoLines(s, width, max(height-4, 3))
+	lines := demoLines(s, width, max(height-4, 4))
 	for _, line := range lines {
 		frame.WriteString(ansi.Truncate(line, width-1, "…") + clearRest + "\n")
 	}
@@ -92,6 +92,7 @@ func demoLines(s demo.Snapshot, width, most int) []string {
 		"publish  " + meter(s.Published, s.Total, barWidth) + fmt.Sprintf(" %6s %s", count(uint64(s.Published)), total),
 		"stream   " + meter(s.Received, s.Total, barWidth) + fmt.Sprintf(" %6s %s", count(uint64(s.Received)), order),
 		"cache    " + meter(s.Cached, s.Total, barWidth) + fmt.Sprintf(" %6s writes", count(uint64(s.Cached))),
+		"queue    " + meter(s.Queue.Finished, s.Total, barWidth) + fmt.Sprintf(" %6s, %d of %d strong", count(uint64(s.Queue.Finished)), s.Queue.Worked, s.Queue.Strong),
 	}
 	switch {
 	case s.Kill.Done():
@@ -99,8 +100,12 @@ func demoLines(s demo.Snapshot, width, most int) []string {
 	case !s.Kill.At.IsZero():
 		lines = append(lines, lipgloss.NewStyle().Foreground(lipgloss.Red).Render(fmt.Sprintf("broker   killed after %s records", count(uint64(s.Kill.After)))))
 	}
+	lines = append(lines, queueLines(s.Queue)...)
 	if s.Received > 0 {
 		lines = append(lines, "", quakeLine("now", s.Last))
+	}
+	if s.Queue.Worked > 0 {
+		lines = append(lines, quakeLine("worked", s.Queue.Last))
 	}
 	if len(s.Latest) > 0 {
 		lines = append(lines, "", faint("the cache: latest of each network"))
@@ -109,6 +114,30 @@ func demoLines(s demo.Snapshot, width, most int) []string {
 		}
 	}
 	return lines[:min(len(lines), most)]
+}
+
+// queueLines tell what goes wrong in the queue, and how it is mended.
+func queueLines(q demo.Queue) []string {
+	red := lipgloss.NewStyle().Foreground(lipgloss.Red)
+	var lines []string
+	switch {
+	case q.Killed && q.Back == q.Held:
+		lines = append(lines, faint(fmt.Sprintf("worker   killed with %d claims, all back after %s", q.Held, elapsed(q.BackAfter))))
+	case q.Killed:
+		lines = append(lines, red.Render(fmt.Sprintf("worker   killed with %d claims, %d are back", q.Held, q.Back)))
+	}
+	p := q.Poison
+	switch {
+	case p.Worked:
+		lines = append(lines, faint(fmt.Sprintf("poison   failed %d times, was given up, redriven and worked", p.Attempts)))
+	case p.Redriven:
+		lines = append(lines, fmt.Sprintf("poison   failed %d times, was given up, is back in play", p.Attempts))
+	case p.GivenUp:
+		lines = append(lines, red.Render(fmt.Sprintf("poison   failed %d times, is a dead letter", p.Attempts)))
+	case p.Attempts > 0:
+		lines = append(lines, red.Render(fmt.Sprintf("poison   failed %d times", p.Attempts)))
+	}
+	return lines
 }
 
 // meter is a bar of a share.

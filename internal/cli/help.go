@@ -185,10 +185,13 @@ func usageLine(cmd *cobra.Command) string {
 	switch {
 	case !cmd.HasParent():
 		line += " COMMAND"
-	case cmd.HasSubCommands():
+	case len(memberNames(cmd)) > 0:
 		line += " COMMAND [flags]"
 	case ownFlags(cmd).HasAvailableFlags():
-		line += " [flags]"
+		before, behind, foreign := strings.Cut(line, " -- ")
+		if line = before + " [flags]"; foreign { // what follows is not ours to read
+			line += " -- " + behind
+		}
 	}
 	return line
 }

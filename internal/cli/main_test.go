@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
-			env.Values[backgroundKey] = make(map[string]func() error)
+			env.Values[backgroundKey] = make(startedCommands)
 			if err := os.WriteFile(filepath.Join(env.WorkDir, "quakes.ndjson"), examples.Quakes(), 0o600); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ work in the next terminal with no further set-up.`,
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.printHelp(a.Stdout, cmd) })
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start here"},
-		&cobra.Group{ID: groupData, Title: "Streams and caches"},
+		&cobra.Group{ID: groupData, Title: "Streams, queues and caches"},
 		&cobra.Group{ID: groupServe, Title: "Servers"},
 		&cobra.Group{ID: groupMeasure, Title: "Measure"},
 		&cobra.Group{ID: groupSetUp, Title: "Set-up"},
@@ -69,7 +70,7 @@ work in the next terminal with no further set-up.`,
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(),
-		a.pubCommand(), a.subCommand(), a.cacheCommand(), a.counterCommand(),
+		a.pubCommand(), a.subCommand(), a.groupCommand(), a.workCommand(), a.cacheCommand(), a.counterCommand(),
 		a.brokerCommand(), a.inspectCommand(),
 		a.benchCommand(),
 		a.contextCommand(), a.completionsCommand(), a.manCommand(), a.versionCommand(),
@@ -129,6 +130,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	}
 	return err.hinting("commands: %s", strings.Join(names, ", "))
 }
+
+// manyArguments is the most of a command that takes any number of them.
+const manyArguments = math.MaxInt
 
 // positional checks that a command got between least and most arguments.
 func positional(least, most int) cobra.PositionalArgs {

@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"bufio"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,13 +21,19 @@ import (
 // testscript itself.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"exits":   exits,
-		"signing": signing,
-		"start":   start,
-		"finish":  finish,
-		"field":   field,
-		"mode":    mode,
-		"shards":  shards,
+		"ended":      ended,
+		"eventually": eventually,
+		"exits":      exits,
+		"field":      field,
+		"finish":     finish,
+		"gone":       gone,
+		"interrupt":  interrupt,
+		"kill9":      kill9,
+		"mode":       mode,
+		"said":       said,
+		"shards":     shards,
+		"signing":    signing,
+		"start":      start,
 	}
 }
 
@@ -55,78 +58,6 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startTime bounds how long a started command may take to say it is ready.
-const startTime = 20 * time.Second
-
-// backgroundKey is under what the started commands of a script are kept.
-const backgroundKey = "felix:started"
-
-// start runs a command in the background and waits for its first line, which
-// it puts into a file: start ready.json felix dev --json. The command is
-// interrupted by finish ready.json, or at the end of the script, and must then
-// exit with 0.
-func start(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: start FILE command [argument...]")
-	}
-	cmd := exec.Command(args[1], args[2:]...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), scriptEnviron(ts)
-	errs := &lockedBuffer{}
-	cmd.Stderr = errs
-	out, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
-	lines := bufio.NewReader(out)
-	first := make(chan error, 1)
-	go func() {
-		line, err := lines.ReadString('\n')
-		if err == nil {
-			err = os.WriteFile(ts.MkAbs(args[0]), []byte(line), 0o600)
-		}
-		first <- err
-	}()
-	select {
-	case err = <-first:
-	case <-time.After(startTime):
-		err = fmt.Errorf("nothing printed within %s", startTime)
-	}
-	if err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
-		ts.Fatalf("start %s: %v\n%s", args[1], err, errs)
-	}
-	finishOnce := sync.OnceValue(func() error {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.Discard, lines); err != nil {
-			return err
-		}
-		err := cmd.Wait()
-		ts.Logf("[%s]\n%s", strings.Join(args[1:], " "), errs)
-		return err
-	})
-	started := ts.Value(backgroundKey).(map[string]func() error)
-	started[args[0]] = finishOnce
-	ts.Defer(func() {
-		if err := finishOnce(); err != nil {
-			panic(fmt.Sprintf("%s, interrupted: %v\n%s", strings.Join(args[1:], " "), err, errs))
-		}
-	})
-}
-
-// finish interrupts a started command and waits for its end: finish FILE.
-func finish(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: finish FILE")
-	}
-	end := ts.Value(backgroundKey).(map[string]func() error)[args[0]]
-	if end == nil {
-		ts.Fatalf("nothing was started with %s", args[0])
-	}
-	ts.Check(end())
-}
-
 // field puts a member of an object, of a list the first, into a variable:
 // field FILE NAME VARIABLE. A further variable gets the port of an address.
 func field(ts *testscript.TestScript, neg bool, args []string) {
@@ -146,8 +77,9 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signing makes a key and a token for a tenant: signing TENANT writes key.pem
-// (the public key) and token.
+// signing makes a key and tokens for a tenant: signing TENANT writes key.pem
+// (the public key), token, and manager, which may do what token may and move
+// the groups of the stream orders.
 func signing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: signing TENANT")
@@ -157,13 +89,16 @@ func signing(ts *testscript.TestScript, neg bool, args []string) {
 	signer := auth.NewSigner("", private)
 	public, err := auth.MarshalPEM(signer.Key())
 	ts.Check(err)
-	token, err := signer.Mint(auth.Claims{
-		Tenant: args[0], Subject: "tester", IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour),
-		Permissions: []string{"stream.publish:stream:" + args[0] + "/*", "stream.subscribe:stream:" + args[0] + "/default/orders"},
-	})
-	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs("key.pem"), public, 0o600))
-	ts.Check(os.WriteFile(ts.MkAbs("token"), []byte(token+"\n"), 0o600))
+	orders := "stream:" + args[0] + "/default/orders"
+	user := []string{"stream.publish:stream:" + args[0] + "/*", "stream.subscribe:" + orders}
+	for file, permissions := range map[string][]string{"token": user, "manager": append(user, "stream.manage:"+orders)} {
+		token, err := signer.Mint(auth.Claims{
+			Tenant: args[0], Subject: "tester", IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour), Permissions: permissions,
+		})
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(token+"\n"), 0o600))
+	}
 }
 
 // mode checks the permissions of a file: mode 600 file.
@@ -191,7 +126,7 @@ func scriptEnviron(ts *testscript.TestScript) []string {
 			environ = append(environ, s.env+"="+ts.Getenv(s.env))
 		}
 	}
-	for _, name := range []string{"FELIX_CONTEXT", "FELIX_CLI_CONFIG"} {
+	for _, name := range []string{"FELIX_CONTEXT", "FELIX_CLI_CONFIG", "FELIX_GROUP_VISIBILITY_TIMEOUT_MS"} {
 		if ts.Getenv(name) != "" {
 			environ = append(environ, name+"="+ts.Getenv(name))
 		}

@@ -17,6 +17,7 @@ var atMost = []struct{ small, large string }{
 	{"max_frame_bytes", "pub_stream_recv_window"},
 	{"pub_stream_recv_window", "pub_conn_recv_window"},
 	{"max_subscriptions_per_conn", "max_subscriptions_per_conn_total"},
+	{"group_visibility_timeout_ms", "group_max_visibility_ms"},
 }
 
 // check refuses combinations that cannot work and adjusts the one that is

@@ -1,13 +1,13 @@
 package config
 
-// checkStorage warns of storage settings that do nothing as things are, or
-// that weaken what an acknowledgement means.
+// checkStorage warns of settings of storage, and of groups, which need it, that
+// do nothing as things are, or that weaken what an acknowledgement means.
 func (l *loader) checkStorage() {
 	s := &l.cfg.Storage
 	if s.Dir == "" {
 		plain := newLoader(new(Config))
 		plain.defaults()
-		for _, setting := range s.settings() {
+		for _, setting := range append(s.settings(), l.cfg.Groups.settings()...) {
 			byDefault := plain.byKey[setting.Key]
 			if source, given := l.source[setting.Key]; given && byDefault.derive == nil && setting.Text() != byDefault.Text() {
 				l.warn("%s (%s) has no effect without durable_storage_dir: everything is in memory", setting.Key, source)

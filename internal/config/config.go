@@ -25,6 +25,7 @@ type Config struct {
 	Tenants   Tenants
 	Subscribe Subscribe
 	Cache     Cache
+	Groups    Groups
 	Storage   Storage
 	Shutdown  Shutdown
 	Process   Process
@@ -140,6 +141,15 @@ type Cache struct {
 	MaxBytes           int
 	MaxEntries         int
 	WatchQueueCapacity int // changes that may wait for one watch
+}
+
+// Groups holds the terms on which consumer groups are given records.
+type Groups struct {
+	Visibility    time.Duration // of a claim that names none
+	MaxVisibility time.Duration // of claims, extensions and delays
+	MaxAttempts   int           // deliveries before a record is a dead letter
+	MaxWait       time.Duration // of a poll
+	MaxInFlight   int           // unfinished records of one group and shard
 }
 
 // Storage holds where the logs lie, when they are durable and what they keep.

@@ -17,7 +17,6 @@ const (
 	whyTimings   = "latency histograms are always on and cost next to nothing"
 	whyQUIC      = "the QUIC stack governs this itself"
 	whySingle    = "this broker is a single node"
-	whyGroups    = "there are no consumer groups yet"
 	whyFlush     = "flushes are gathered, one at a time for a log, which needs no ring"
 	whyCatalog   = "tenants, streams and caches come from the catalog file"
 	whyKafka     = "there is no Kafka listener"
@@ -62,11 +61,6 @@ var inertSettings = []inert{
 	{"", "FELIX_BROKER_PUB_FLUSH_CONCURRENCY", "one flush of a log serves all that wait for it; storage_max_flushes bounds those of the process"},
 	{"", "FELIX_PUBLISH_QUORUM_TIMEOUT_MS", whySingle},
 	{"", "FELIX_QUORUM_READS", whySingle},
-	{"", "FELIX_GROUP_VISIBILITY_TIMEOUT_MS", whyGroups},
-	{"", "FELIX_GROUP_MAX_ATTEMPTS", whyGroups},
-	{"", "FELIX_GROUP_MAX_WAIT_MS", whyGroups},
-	{"", "FELIX_GROUP_MAX_IN_FLIGHT", whyGroups},
-	{"", "FELIX_GROUP_MAX_VISIBILITY_MS", whyGroups},
 	{"", "FELIX_SHARD_MOVE_HOLD_MS", whySingle},
 	{"", "FELIX_SHARD_MOVE_HOLD_MAX", whySingle},
 	{"", "FELIX_SHARD_MOVE_BYTES_PER_SEC", whySingle},

@@ -67,7 +67,8 @@ func TestDefaults(t *testing.T) {
 			QueueCapacityMax: 4096, QueueMaxBytes: 256 << 20, QueuePolicy: DropNew, MaxBytesPerWrite: 64 << 10,
 			MaxPerIdentity: 4096, MaxPerConnectionTotal: 16384,
 		},
-		Cache: Cache{MaxBytes: 256 << 20, MaxEntries: 1 << 20, WatchQueueCapacity: 1024},
+		Cache:  Cache{MaxBytes: 256 << 20, MaxEntries: 1 << 20, WatchQueueCapacity: 1024},
+		Groups: Groups{Visibility: 30 * time.Second, MaxVisibility: 12 * time.Hour, MaxAttempts: 5, MaxWait: 30 * time.Second, MaxInFlight: 10_000},
 		Storage: Storage{
 			Fsync: FsyncOnCommit, FsyncInterval: 250 * time.Millisecond, SegmentBytes: 256 << 20, RetentionInterval: time.Minute,
 			IndexSpacing: 4096, MaxRecordsPerRead: 10000, RolloverThresholdPercent: 100, MaxOvershootPercent: 100,
@@ -314,6 +315,29 @@ func TestStorageSettings(t *testing.T) {
 	for _, entry := range []string{
 		"FELIX_DURABLE_FSYNC_MODE=always", "FELIX_DURABLE_FSYNC_INTERVAL_MS=0", "FELIX_DURABLE_RETENTION_BYTES=0", "FELIX_DURABLE_RETENTION_SECONDS=0",
 		"FELIX_DURABLE_RETENTION_INTERVAL_SECONDS=0", "FELIX_DURABLE_INDEX_SPACING_BYTES=0", "FELIX_DURABLE_MAX_RECORDS_PER_READ=0", "FELIX_DURABLE_SEGMENT_BYTES=59",
+	} {
+		if _, _, err := Load(Sources{FileSystem: files{}, Environ: []string{entry}}); err == nil {
+			t.Errorf("%s is accepted", entry)
+		}
+	}
+}
+
+func TestGroupSettings(t *testing.T) {
+	cfg, warnings := load(t, Sources{Environ: []string{
+		"FELIX_DURABLE_STORAGE_DIR=/data", "FELIX_GROUP_VISIBILITY_TIMEOUT_MS=500", "FELIX_GROUP_MAX_VISIBILITY_MS=1h", "FELIX_GROUP_MAX_ATTEMPTS=3",
+		"FELIX_GROUP_MAX_WAIT_MS=20s", "FELIX_GROUP_MAX_IN_FLIGHT=7",
+	}})
+	want := Groups{Visibility: 500 * time.Millisecond, MaxVisibility: time.Hour, MaxAttempts: 3, MaxWait: 20 * time.Second, MaxInFlight: 7}
+	if cfg.Groups != want || len(warnings) > 0 {
+		t.Errorf("loaded %+v, warnings %q, want %+v", cfg.Groups, warnings, want)
+	}
+	_, warnings = load(t, Sources{Environ: []string{"FELIX_GROUP_MAX_ATTEMPTS=3"}})
+	if !slices.Equal(warnings, []string{"group_max_attempts (FELIX_GROUP_MAX_ATTEMPTS) has no effect without durable_storage_dir: everything is in memory"}) {
+		t.Errorf("without storage: warnings %q", warnings)
+	}
+	for _, entry := range []string{
+		"FELIX_GROUP_VISIBILITY_TIMEOUT_MS=0", "FELIX_GROUP_MAX_VISIBILITY_MS=29999", "FELIX_GROUP_MAX_ATTEMPTS=0",
+		"FELIX_GROUP_MAX_WAIT_MS=0", "FELIX_GROUP_MAX_IN_FLIGHT=0",
 	} {
 		if _, _, err := Load(Sources{FileSystem: files{}, Environ: []string{entry}}); err == nil {
 			t.Errorf("%s is accepted", entry)

@@ -49,6 +49,7 @@ func (c *Config) groups() []group {
 		{"Tenant quotas", c.Tenants.settings()},
 		{"Subscriptions", c.Subscribe.settings()},
 		{"Caches", c.Cache.settings()},
+		{"Consumer groups", c.Groups.settings()},
 		{"Storage", c.Storage.settings()},
 		{"Shutdown", c.Shutdown.settings()},
 		{"Logs and process", c.Process.settings()},

@@ -1,7 +1,9 @@
-// Package demo plays a week of earthquakes through one log, kills the broker in
-// the middle of it, and checks what each way of reading the log saw: a stream,
-// which must show every record in order, a cache, which must hold the latest of
-// every network, and the log itself, read again from its beginning.
+// Package demo plays a week of earthquakes through one log, kills the broker
+// and one of its readers in the middle of it, and checks what each way of
+// reading the log saw: a stream, which must show every record in order, a
+// cache, which must hold the latest of every network, a queue, whose workers
+// must finish every record and do something about the strong quakes, and the
+// log itself, read again from its beginning.
 package demo
 
 import (
@@ -11,25 +13,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/internal/dev"
 )
 
-// The names of the demo's stream and cache.
+// The names of the demo's stream, cache and group.
 const (
 	StreamName = "quakes"
 	CacheName  = "latest-quake"
+	GroupName  = "responders"
 )
 
-// patience is how long a reader may see nothing new, once everything was
-// published, before the rest counts as missing.
-const patience = 8 * time.Second
-
-// getRounds is how often the cache is read back, to tell how fast it answers.
-const getRounds = 50
+// Strong is the magnitude from which on a quake is work for the group.
+const Strong = 5.0
 
 // keepAlive and idle let a client that only listens notice the kill soon: it
 // hears nothing from a broker that is gone.
@@ -38,13 +38,12 @@ const (
 	idle      = 1500 * time.Millisecond
 )
 
-// putAgain is how long the cache's writer waits before it tries again.
-const putAgain = 10 * time.Millisecond
-
 // A Broker is what the demo runs against.
 type Broker interface {
 	// Dial opens a client.
 	Dial(ctx context.Context, options ...client.Option) (*client.Client, error)
+	// Access is how the workers, processes of their own, open theirs.
+	Access() dev.Access
 	// Kill ends the broker as kill -9 does.
 	Kill() error
 	// Start starts it again, on what it left behind, at the same address.
@@ -62,6 +61,7 @@ type Quake struct {
 type Demo struct {
 	records [][]byte
 	speed   float64
+	worker  func() *exec.Cmd
 
 	mu        sync.Mutex
 	published int
@@ -70,16 +70,19 @@ type Demo struct {
 	cached    int
 	last      Quake
 	latest    map[string]Quake
+	queue     queue
 	kill      Kill
 	changed   chan struct{} // closed and replaced when something arrives
+	moved     time.Time     // when that was
 	err       error
 }
 
 // New prepares a demo of records, published speed a second, or as fast as
-// they are acknowledged when speed is 0.
-func New(records [][]byte, speed float64) *Demo {
+// they are acknowledged when speed is 0. worker makes the command of a process
+// that calls [Work] with its standard input and output.
+func New(records [][]byte, speed float64, worker func() *exec.Cmd) *Demo {
 	return &Demo{
-		records: records, speed: speed, inOrder: true,
+		records: records, speed: speed, worker: worker, inOrder: true,
 		latest: make(map[string]Quake), changed: make(chan struct{}),
 	}
 }
@@ -94,6 +97,7 @@ type Snapshot struct {
 	Last      Quake // the last received
 	// Latest is the cache as its writer left it, by network.
 	Latest map[string]Quake
+	Queue  Queue
 	Kill   Kill
 }
 
@@ -103,17 +107,8 @@ func (d *Demo) Snapshot() Snapshot {
 	defer d.mu.Unlock()
 	return Snapshot{
 		Total: len(d.records), Published: d.published, Received: d.received, InOrder: d.inOrder,
-		Cached: d.cached, Last: d.last, Latest: maps.Clone(d.latest), Kill: d.kill,
+		Cached: d.cached, Last: d.last, Latest: maps.Clone(d.latest), Queue: d.queue.Queue, Kill: d.kill,
 	}
-}
-
-// update changes the state and wakes who waits for it.
-func (d *Demo) update(change func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	change()
-	close(d.changed)
-	d.changed = make(chan struct{})
 }
 
 // Run plays the demo to its end and reports what the readings saw. An error
@@ -123,7 +118,10 @@ func (d *Demo) Run(ctx context.Context, broker Broker) (*Report, error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	clients := make([]*client.Client, 3)
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	clients := make([]*client.Client, 4)
 	for i := range clients {
 		c, err := broker.Dial(ctx, client.WithKeepAlive(keepAlive, idle))
 		if err != nil {
@@ -150,18 +148,24 @@ func (d *Demo) Run(ctx context.Context, broker Broker) (*Report, error) {
 	start := func(name string, work func() error) {
 		group.Go(func() {
 			if err := work(); err != nil && ctx.Err() == nil {
-				d.update(func() { d.err = errors.Join(d.err, fmt.Errorf("%s: %w", name, err)) })
+				d.fail(fmt.Errorf("%s: %w", name, err))
 			}
 		})
 	}
 	start("stream reading", func() error { return d.readStream(ctx, subscriptions[0], timing) })
 	start("cache reading", func() error { return d.fillCache(ctx, subscriptions[1], cache, timing) })
+	start("queue reading", func() error { return d.runQueue(ctx, clients[3], broker, timing) })
 	start("kill", func() error { return d.killInTheMiddle(ctx, broker) })
 	if err := d.publish(ctx, clients[0], timing); err != nil {
-		return nil, errors.Join(err, d.failure())
+		d.fail(err)
+		return nil, d.failure()
 	}
-	if err := d.settle(ctx); err != nil {
-		return nil, err
+	// What is missing after this, the report tells.
+	if _, err := d.await(ctx, func() bool {
+		return d.received >= len(d.records) && d.cached >= len(d.records) && d.queue.over
+	}); err != nil {
+		d.fail(err)
+		return nil, d.failure()
 	}
 	held, gets, err := d.readBack(ctx, cache)
 	if err != nil {
@@ -174,67 +178,22 @@ func (d *Demo) Run(ctx context.Context, broker Broker) (*Report, error) {
 	return d.report(held, again, gets, timing, time.Since(started)), nil
 }
 
-// publish sends every record, keyed by its network, each to be stored exactly
-// once: a record whose answer the kill took away is sent again under its number.
-func (d *Demo) publish(ctx context.Context, c *client.Client, timing *timing) error {
-	publisher, err := c.NewProducer(ctx, StreamName)
-	if err != nil {
-		return fmt.Errorf("begin to publish: %w", err)
-	}
-	started := time.Now()
+// prepare finds out what the records ask of the workers.
+func (d *Demo) prepare() error {
+	quakes := make([]Quake, len(d.records))
 	for i, record := range d.records {
-		if d.speed > 0 {
-			due := started.Add(time.Duration(float64(i) / d.speed * float64(time.Second)))
-			if err := sleepUntil(ctx, due); err != nil {
-				return err
-			}
-		}
-		if i == d.lastBeforeKill() {
-			if err := d.awaitKill(ctx); err != nil {
-				return err
-			}
-		}
 		quake, err := parse(record)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
-		d.update(func() { timing.sent[i] = time.Now() })
-		err = publisher.SendKeyedFunc(ctx, []byte(quake.Net), func(_ client.Ack, err error) {
-			now := time.Now()
-			d.update(func() {
-				if err != nil {
-					d.err = errors.Join(d.err, fmt.Errorf("publish record %d: %w", i, err))
-					return
-				}
-				d.published++
-				timing.lastAck = now
-				d.kill.answered(now)
-			})
-		}, record)
-		if err != nil {
-			return fmt.Errorf("publish record %d: %w", i, err)
-		}
-		if err := d.failure(); err != nil {
-			return err
-		}
+		quakes[i] = quake
 	}
-	return publisher.Flush(ctx)
-}
-
-// sleepUntil waits for a moment, or for the end of ctx.
-func sleepUntil(ctx context.Context, due time.Time) error {
-	wait := time.Until(due)
-	if wait <= 0 {
-		return ctx.Err()
+	queue, err := newQueue(quakes)
+	if err != nil {
+		return err
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	d.update(func() { d.queue = queue })
+	return nil
 }
 
 // parse reads what the demo shows of a record.
@@ -271,104 +230,4 @@ func (d *Demo) readStream(ctx context.Context, s *client.Subscription, timing *t
 		at++
 	}
 	return nil
-}
-
-// fillCache writes each record under its network.
-func (d *Demo) fillCache(ctx context.Context, s *client.Subscription, cache *client.Cache, timing *timing) error {
-	for range d.records {
-		event, err := s.Next(ctx)
-		if err != nil {
-			return err
-		}
-		quake, err := parse(event.Payload)
-		if err != nil {
-			return err
-		}
-		sent := time.Now()
-		if err := put(ctx, cache, quake.Net, event.Payload); err != nil {
-			return err
-		}
-		took := time.Since(sent)
-		d.update(func() {
-			d.cached++
-			d.latest[quake.Net] = quake
-			timing.puts = append(timing.puts, took)
-		})
-	}
-	return nil
-}
-
-// put writes an entry, again where the kill left the outcome open: the same
-// value twice is the same entry.
-func put(ctx context.Context, cache *client.Cache, key string, value []byte) error {
-	for {
-		err := cache.Put(ctx, key, value)
-		if err == nil || ctx.Err() != nil || !client.IsRetryable(err) && !client.IsOutcomeUnknown(err) {
-			return err
-		}
-		if err := sleepUntil(ctx, time.Now().Add(putAgain)); err != nil {
-			return err
-		}
-	}
-}
-
-// settle waits until both readings have seen everything, or see nothing more.
-func (d *Demo) settle(ctx context.Context) error {
-	for {
-		d.mu.Lock()
-		changed, err := d.changed, d.err
-		done := d.received >= len(d.records) && d.cached >= len(d.records)
-		d.mu.Unlock()
-		if err != nil || done {
-			return err
-		}
-		timer := time.NewTimer(patience)
-		select {
-		case <-changed:
-			timer.Stop()
-		case <-timer.C:
-			return nil // the report tells what is missing
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// readBack reads every network's entry from the cache, several times, and
-// returns what was held and how long each get took.
-func (d *Demo) readBack(ctx context.Context, cache *client.Cache) (held map[string][]byte, gets []time.Duration, err error) {
-	networks := slices.Sorted(maps.Keys(d.expected()))
-	held = make(map[string][]byte)
-	for range getRounds {
-		for _, network := range networks {
-			sent := time.Now()
-			value, found, err := cache.Get(ctx, network)
-			if err != nil {
-				return nil, nil, fmt.Errorf("read %s from the cache: %w", network, err)
-			}
-			gets = append(gets, time.Since(sent))
-			if found {
-				held[network] = value
-			}
-		}
-	}
-	return held, gets, nil
-}
-
-// expected is the last record of every network.
-func (d *Demo) expected() map[string][]byte {
-	last := make(map[string][]byte)
-	for _, record := range d.records {
-		if quake, err := parse(record); err == nil {
-			last[quake.Net] = record
-		}
-	}
-	return last
-}
-
-func (d *Demo) failure() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
 }

@@ -42,38 +42,25 @@ func (k *Kill) answered(now time.Time) {
 // those behind it: however fast the feed is, it is killed in the middle.
 func (d *Demo) lastBeforeKill() int { return len(d.records) * 3 / 4 }
 
-// awaitKill waits until the broker was killed.
-func (d *Demo) awaitKill(ctx context.Context) error {
-	for {
-		d.mu.Lock()
-		changed, killed, err := d.changed, !d.kill.At.IsZero(), d.err
-		d.mu.Unlock()
-		if killed || err != nil {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// awaitKill waits until the broker was killed. The kill waits for the queue,
+// so this time is the show's and not the broker's.
+func (d *Demo) awaitKill(ctx context.Context, timing *timing) error {
+	began := time.Now()
+	if err := d.awaitSure(ctx, func() bool { return !d.kill.At.IsZero() }); err != nil {
+		return err
 	}
+	d.update(func() { timing.waited = time.Since(began) })
+	return nil
 }
 
 // killInTheMiddle kills the broker when half of the records are acknowledged,
-// while the rest are on their way, and starts it again.
+// while the rest are on their way, and starts it again. The queue has seen one
+// of its workers die by then, and got over it.
 func (d *Demo) killInTheMiddle(ctx context.Context, broker Broker) error {
-	for {
-		d.mu.Lock()
-		changed, half := d.changed, d.published >= len(d.records)/2
-		d.mu.Unlock()
-		if half {
-			break
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if err := d.awaitSure(ctx, func() bool {
+		return d.published >= len(d.records)/2 && (d.queue.safe || d.queue.over)
+	}); err != nil {
+		return err
 	}
 	if err := broker.Kill(); err != nil {
 		return err

@@ -13,6 +13,9 @@ type timing struct {
 	lastArrival time.Time
 	delivered   []time.Duration // from sending to arrival
 	puts        []time.Duration
+	claimed     []time.Duration // from sending to a worker
+	// waited is how long the publisher was kept waiting for the kill.
+	waited time.Duration
 }
 
 func newTiming(n int) *timing { return &timing{sent: make([]time.Time, n)} }
@@ -38,6 +41,7 @@ type Report struct {
 	// beginning, and ReplayCorrect whether each was the one published.
 	Replayed      int  `json:"replayed"`
 	ReplayCorrect bool `json:"replay_correct"`
+	QueueReport
 	// Paced says that the publisher was held to a speed, so that the rates
 	// are the show's and not the broker's.
 	Paced             bool    `json:"paced"`
@@ -57,14 +61,16 @@ func (d *Demo) report(held map[string][]byte, again [][]byte, gets []time.Durati
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	expected := d.expected()
+	busyUntil := func(t time.Time) time.Duration { return t.Sub(timing.sent[0]) - timing.waited }
 	r := &Report{
 		Published: d.published, Received: d.received, InOrder: d.inOrder && d.received == len(d.records),
 		CacheNetworks: len(held), CacheExpected: len(expected), CacheWrites: d.cached, CacheCorrect: len(held) == len(expected),
 		Killed: d.kill.Done(), KilledAfter: d.kill.After, RecoveryMS: float64(d.kill.Recovery().Microseconds()) / 1e3,
 		Replayed: len(again), ReplayCorrect: slices.EqualFunc(again, d.records, bytes.Equal),
+		QueueReport:      d.queue.report(len(d.records), timing),
 		Paced:            d.speed > 0,
-		PublishRate:      perSecond(d.published, timing.lastAck.Sub(timing.sent[0])),
-		ReceiveRate:      perSecond(d.received, timing.lastArrival.Sub(timing.sent[0])),
+		PublishRate:      perSecond(d.published, busyUntil(timing.lastAck)),
+		ReceiveRate:      perSecond(d.received, busyUntil(timing.lastArrival)),
 		DeliveryMedianUS: medianUS(timing.delivered),
 		CachePutMedianUS: medianUS(timing.puts),
 		CacheGetMedianUS: medianUS(gets),
@@ -79,7 +85,7 @@ func (d *Demo) report(held map[string][]byte, again [][]byte, gets []time.Durati
 		reading += get
 	}
 	r.CacheGetPerSecond = perSecond(len(gets), reading)
-	r.OK = r.StreamOK() && r.CacheOK() && r.LogOK()
+	r.OK = r.StreamOK() && r.CacheOK() && r.LogOK() && r.QueueOK() && r.WorkersOK() && r.PoisonOK()
 	return r
 }
 

@@ -2,15 +2,12 @@ package dev
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/felixlog/felix/client"
@@ -30,13 +27,11 @@ type Process struct {
 	dir     string
 	port    string // "0" until the first start has chosen one
 	args    []string
-	said    outputTail
+	said    OutputTail
 
-	cmd   *exec.Cmd
-	ended chan struct{}
-	addr  string
-	token string
-	roots *x509.CertPool
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	access Access
 }
 
 // Spawn starts a broker on the state in dir and waits until it is ready.
@@ -86,11 +81,7 @@ func (p *Process) Start(ctx context.Context) error {
 
 // learn reads what the broker says when it is ready.
 func (p *Process) learn(d *json.Decoder) error {
-	var ready struct {
-		Addr      string `json:"addr"`
-		CAFile    string `json:"ca_file"`
-		TokenFile string `json:"token_file"`
-	}
+	var ready Access
 	if err := d.Decode(&ready); err != nil {
 		return fmt.Errorf("it ended: %w", err)
 	}
@@ -98,19 +89,7 @@ func (p *Process) learn(d *json.Decoder) error {
 	if err != nil {
 		return err
 	}
-	token, err := os.ReadFile(ready.TokenFile)
-	if err != nil {
-		return err
-	}
-	authority, err := os.ReadFile(ready.CAFile)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return errors.New("the authority's certificate does not parse")
-	}
-	p.addr, p.port, p.token, p.roots = ready.Addr, port, strings.TrimSpace(string(token)), roots
+	p.access, p.port = ready, port
 	return nil
 }
 
@@ -145,7 +124,7 @@ func (p *Process) Stop() error {
 }
 
 // Addr is where clients connect, the same after a restart.
-func (p *Process) Addr() string { return p.addr }
+func (p *Process) Addr() string { return p.access.Addr }
 
 // Dir is the directory of its state.
 func (p *Process) Dir() string { return p.dir }
@@ -156,44 +135,5 @@ func (p *Process) Said() string { return p.said.String() }
 
 // Dial opens a client of the broker.
 func (p *Process) Dial(ctx context.Context, options ...client.Option) (*client.Client, error) {
-	host, _, err := net.SplitHostPort(p.addr)
-	if err != nil {
-		return nil, err
-	}
-	all := []client.Option{
-		client.WithTenant(Tenant), client.WithNamespace(Namespace), client.WithToken(p.token),
-		client.WithRootCAs(p.roots), client.WithServerName(host),
-	}
-	return client.Dial(ctx, []string{p.addr}, append(all, options...)...)
-}
-
-// maxSaid is how much of its output is kept, in bytes.
-const maxSaid = 64 << 10
-
-// An outputTail keeps the end of what is written to it.
-type outputTail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *outputTail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if over := len(t.b) - maxSaid; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(b), nil
-}
-
-func (t *outputTail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
-}
-
-func (t *outputTail) reset() {
-	t.mu.Lock()
-	t.b = t.b[:0]
-	t.mu.Unlock()
+	return p.access.Dial(ctx, options...)
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"iter"
 
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/transport"
 )
@@ -40,7 +41,15 @@ func (n *Node) snapshot() telemetry.Snapshot {
 		CacheEvictions:       st.Cache.Evictions,
 		CacheExpired:         st.Cache.Expired,
 		TenantAccounts:       n.tenantAccounts(),
+		Groups:               groupSnapshot(&st.Groups),
 		Storage:              n.storageSnapshot(),
+	}
+}
+
+func groupSnapshot(st *queue.Stats) telemetry.GroupSnapshot {
+	return telemetry.GroupSnapshot{
+		Groups: st.Groups, Waiting: st.Waiting, Claims: st.Claims, PollsCapped: st.PollsCapped, Trimmed: st.Trimmed,
+		DeadLettered: st.DeadLettered, Redelivered: st.Redelivered, Lapsed: st.Lapsed,
 	}
 }
 

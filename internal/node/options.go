@@ -9,6 +9,7 @@ import (
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/admission"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/auth"
@@ -84,6 +85,11 @@ func coreConfig(c *config.Config, store *storage.Store, logger *slog.Logger, onP
 		Caches: cache.Config{
 			MaxBytes: int64(c.Cache.MaxBytes), MaxEntries: int64(c.Cache.MaxEntries), Seed: randomSeed(),
 			Storage: store, CompactionRate: compactionRate(c), WatchQueue: c.Cache.WatchQueueCapacity, Logger: logger,
+		},
+		Groups: queue.Config{
+			Visibility: c.Groups.Visibility, MaxVisibility: c.Groups.MaxVisibility, MaxWait: c.Groups.MaxWait,
+			MaxAttempts: uint32(c.Groups.MaxAttempts), MaxInFlight: c.Groups.MaxInFlight,
+			CompactionRate: compactionRate(c), Logger: logger,
 		},
 	}
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,8 @@ type Snapshot struct {
 	CachePuts, CacheDeletes      uint64
 	CacheEvictions, CacheExpired uint64
 	TenantAccounts               iter.Seq2[string, TenantAccount] // nil for none
+
+	Groups GroupSnapshot
 
 	Storage *StorageSnapshot // nil without storage
 }
@@ -89,10 +92,10 @@ func newCoreCollector(b *builder, tenants *Tenants) *coreCollector {
 		queueFull: b.desc("felix_tenant_publish_queue_full_total", "counter", "Publishes without room in the queue or the byte budgets: refused or dropped.", "tenant", "action"),
 		throttled: b.desc("felix_tenant_publish_throttled_total", "counter", "Publishes over the tenant's quota: refused, dropped or delayed.", "tenant", "action"),
 	}
-	for _, gauge := range coreGauges {
+	for _, gauge := range slices.Concat(coreGauges, groupGauges) {
 		c.series = append(c.series, coreSeries{b.desc(gauge.name, "gauge", gauge.help), prometheus.GaugeValue, nil, gauge.read})
 	}
-	for _, counter := range coreCounters {
+	for _, counter := range slices.Concat(coreCounters, groupCounters) {
 		desc := b.desc(counter.name, "counter", counter.help)
 		c.series = append(c.series, coreSeries{desc, prometheus.CounterValue, nil, counter.read})
 	}

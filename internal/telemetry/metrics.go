@@ -15,6 +15,7 @@ type Metrics struct {
 	Publish     *PublishMetrics
 	Subscribe   *SubscribeMetrics
 	Cache       *CacheMetrics
+	Groups      *GroupMetrics
 	Tenants     *Tenants
 	Process     *ProcessMetrics
 	QUIC        *QUIC
@@ -45,6 +46,7 @@ func New(o Options) *Metrics {
 		Publish:     newPublishMetrics(b),
 		Subscribe:   newSubscribeMetrics(b),
 		Cache:       newCacheMetrics(b),
+		Groups:      newGroupMetrics(b),
 		Tenants:     newTenants(b, o.TenantMax),
 		Process:     newProcessMetrics(b, o.Version),
 		QUIC:        newQUIC(b),

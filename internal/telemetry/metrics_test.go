@@ -237,6 +237,25 @@ func TestSnapshotIsReadAtEachScrape(t *testing.T) {
 	}
 }
 
+func TestGroups(t *testing.T) {
+	m := newMetrics(1)
+	m.ReadFrom(func() Snapshot {
+		return Snapshot{Groups: GroupSnapshot{Groups: 1, Waiting: 2, Claims: 3, PollsCapped: 4, Trimmed: 5, DeadLettered: 6, Redelivered: 7, Lapsed: 8}}
+	})
+	m.Groups.Request("group_poll")
+	m.Groups.Request("group_poll")
+	m.Groups.Request("made up")
+	m.Groups.Errors.Inc()
+	m.Groups.Delivered.Add(9)
+	m.Groups.Latency.Observe(time.Millisecond)
+	expect(t, gather(t, m), map[string]float64{
+		"felix_groups": 1, "felix_group_polls_waiting": 2, "felix_group_claims": 3, "felix_group_polls_capped_total": 4,
+		"felix_group_trimmed_total": 5, "felix_group_dead_lettered_total": 6, "felix_group_redelivered_records_total": 7,
+		"felix_group_claims_lapsed_total": 8, "felix_group_requests_total{request=group_poll}": 2, "felix_group_requests_total{request=group_delete}": 0, "felix_group_errors_total": 1,
+		"felix_group_delivered_records_total": 9, "felix_group_latency_seconds": 1,
+	})
+}
+
 func TestTenantsBeyondTheBoundShare(t *testing.T) {
 	m := newMetrics(2)
 	for range 3 {

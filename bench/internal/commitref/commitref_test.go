@@ -13,7 +13,7 @@ import (
 func TestEveryWriterIsAnsweredAndNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	r, err := Run(t.Context(), Spec{
-		Dir: dir, Phases: measure.Phases{Warmup: 10 * time.Millisecond, Measure: 50 * time.Millisecond}, Writers: 8, RecordBytes: 100,
+		Dir: dir, Phases: measure.Phases{Measure: 50 * time.Millisecond}, Writers: 8, RecordBytes: 100,
 	})
 	if err != nil {
 		t.Fatal(err)

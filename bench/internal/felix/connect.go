@@ -17,6 +17,8 @@ type Target struct {
 	CAFile string `json:"ca_file"`
 	Tenant string `json:"tenant"`
 	Token  string `json:"token"`
+	// AdminURL is where the broker serves its metrics.
+	AdminURL string `json:"admin_url"`
 	// Poll lets the client's receive loop look again before it parks.
 	Poll time.Duration `json:"poll_ns"`
 }

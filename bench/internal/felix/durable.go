@@ -63,7 +63,7 @@ func Replay(ctx context.Context, spec ReplaySpec) (measure.Result, error) {
 		return measure.Result{}, err
 	}
 	defer c.Close()
-	if err := fill(ctx, c, spec); err != nil {
+	if err := fill(ctx, c, spec.Records, spec.Batch, spec.RecordBytes); err != nil {
 		return measure.Result{}, fmt.Errorf("fill stream: %w", err)
 	}
 	r, err := measure.Replay(ctx, spec.Phases, spec.RecordBytes, func(ctx context.Context, count func(n int)) error {
@@ -76,17 +76,19 @@ func Replay(ctx context.Context, spec ReplaySpec) (measure.Result, error) {
 	return r, nil
 }
 
-func fill(ctx context.Context, c *client.Client, spec ReplaySpec) error {
+// fill publishes records of size bytes, batch at a time, and waits until all
+// are acknowledged.
+func fill(ctx context.Context, c *client.Client, records, batch, size int) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	p := c.Publisher(frames.Stream)
-	payloads := payloadsOf(spec.Batch, spec.RecordBytes)
-	for sent := 0; sent < spec.Records; sent += spec.Batch {
+	payloads := payloadsOf(batch, size)
+	for sent := 0; sent < records; sent += batch {
 		err := p.SendFunc(ctx, func(_ client.Ack, err error) {
 			if err != nil {
 				fail(err)
 			}
-		}, payloads[:min(spec.Batch, spec.Records-sent)]...)
+		}, payloads[:min(batch, records-sent)]...)
 		if err != nil {
 			return err
 		}

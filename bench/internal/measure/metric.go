@@ -15,6 +15,9 @@ const (
 	// P50Micros and P99Micros are latency quantiles in microseconds.
 	P50Micros
 	P99Micros
+	// FlushesPerThousand is flushes of the server to its device for 1,000
+	// records.
+	FlushesPerThousand
 	// RSSMiB is a resident set in MiB, and is compared with its bound.
 	RSSMiB
 )
@@ -30,6 +33,8 @@ func (m Metric) Of(r Result) float64 {
 		return micros(r.P50)
 	case P99Micros:
 		return micros(r.P99)
+	case FlushesPerThousand:
+		return 1000 * float64(r.Flushes) / float64(max(r.Records, 1))
 	default:
 		return float64(r.RSS) / (1 << 20)
 	}
@@ -46,13 +51,17 @@ func (m Metric) Unit() string {
 		return "op/s"
 	case P50Micros, P99Micros:
 		return "us"
+	case FlushesPerThousand:
+		return "flush/k"
 	default:
 		return "MiB"
 	}
 }
 
 // LowerIsBetter says which way the metric improves.
-func (m Metric) LowerIsBetter() bool { return m == P50Micros || m == P99Micros || m == RSSMiB }
+func (m Metric) LowerIsBetter() bool {
+	return m == P50Micros || m == P99Micros || m == FlushesPerThousand || m == RSSMiB
+}
 
 func perSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {

@@ -33,6 +33,9 @@ type Result struct {
 	// Window is the most payload bytes that may be sent and not yet
 	// completed. A run must move far more than that, or it measures buffers.
 	Window uint64 `json:"window_bytes,omitempty"`
+	// Flushes are those of the server to its device in the measured part,
+	// where the run counts them.
+	Flushes uint64 `json:"flushes,omitempty"`
 	// RSS and RSSBound are resident bytes and what configuration allows,
 	// where the run is about memory.
 	RSS      uint64 `json:"rss_bytes,omitempty"`

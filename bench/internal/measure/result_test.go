@@ -37,8 +37,8 @@ func TestInvalidRunsAreNamed(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	r := Result{Records: 3000, Bytes: 6_000_000, Elapsed: 2 * time.Second, P50: 1500 * time.Nanosecond, P99: 2 * time.Millisecond, RSS: 3 << 20}
-	for m, want := range map[Metric]float64{MBPerSec: 3, RecordsPerSec: 1500, OpsPerSec: 1500, P50Micros: 1.5, P99Micros: 2000, RSSMiB: 3} {
+	r := Result{Records: 3000, Bytes: 6_000_000, Elapsed: 2 * time.Second, P50: 1500 * time.Nanosecond, P99: 2 * time.Millisecond, RSS: 3 << 20, Flushes: 6}
+	for m, want := range map[Metric]float64{MBPerSec: 3, RecordsPerSec: 1500, OpsPerSec: 1500, P50Micros: 1.5, P99Micros: 2000, RSSMiB: 3, FlushesPerThousand: 2} {
 		if got := m.Of(r); got != want {
 			t.Errorf("metric %d (%s) = %v, want %v", m, m.Unit(), got, want)
 		}
@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestResultCrossesTheProcessBoundary(t *testing.T) {
-	r := Result{Records: 1, Bytes: 2, Elapsed: 3, P50: 4, P99: 5, Lost: 6, Repeated: 7, Window: 8, RSS: 9, RSSBound: 10}
+	r := Result{Records: 1, Bytes: 2, Elapsed: 3, P50: 4, P99: 5, Lost: 6, Repeated: 7, Window: 8, RSS: 9, RSSBound: 10, Flushes: 11}
 	r.Note("client", "%d connections", 4)
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -33,7 +33,7 @@ func Replay(ctx context.Context, spec ReplaySpec) (measure.Result, error) {
 	defer nc.Close()
 	payload := make([]byte, spec.RecordBytes)
 	for range spec.Records {
-		if _, err := js.PublishAsync(subject, payload); err != nil {
+		if _, err := js.PublishAsync(subject, payload, jetstream.WithStallWait(stallWait)); err != nil {
 			return measure.Result{}, fmt.Errorf("fill stream: %w", err)
 		}
 	}

@@ -28,6 +28,11 @@ type ServerSpec struct {
 	// SyncAlways syncs every write to a stream before it is acknowledged;
 	// otherwise files are synced every two minutes, the server's default.
 	SyncAlways bool `json:"sync_always"`
+	// Backlog is how many records of BacklogBytes the stream of the run holds
+	// before the server is ready. They are written without SyncAlways, which
+	// would take minutes.
+	Backlog      int `json:"backlog"`
+	BacklogBytes int `json:"backlog_bytes"`
 }
 
 // Endpoint is what a started server says.
@@ -38,11 +43,30 @@ type Endpoint struct {
 // Serve runs a server on a port of the kernel's choice until ctx ends. It
 // tells ready its address.
 func Serve(ctx context.Context, spec ServerSpec, ready func(Endpoint) error) error {
+	if spec.Backlog > 0 {
+		if err := prefill(ctx, spec); err != nil {
+			return fmt.Errorf("fill stream: %w", err)
+		}
+	}
+	s, err := start(spec)
+	if err != nil {
+		return err
+	}
+	defer stop(s)
+	if err := ready(Endpoint{URL: s.ClientURL()}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// start starts a server that the caller must stop.
+func start(spec ServerSpec) (*server.Server, error) {
 	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true}
 	if spec.TLS {
 		cfg, err := spec.Files.Server()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		opts.TLS, opts.TLSConfig = true, cfg
 	}
@@ -51,17 +75,17 @@ func Serve(ctx context.Context, spec ServerSpec, ready func(Endpoint) error) err
 	}
 	s, err := server.NewServer(opts)
 	if err != nil {
-		return fmt.Errorf("configure server: %w", err)
+		return nil, fmt.Errorf("configure server: %w", err)
 	}
 	go s.Start()
-	defer s.WaitForShutdown()
-	defer s.Shutdown()
 	if !s.ReadyForConnections(readyWithin) {
-		return errors.New("server did not start in time")
+		stop(s)
+		return nil, errors.New("server did not start in time")
 	}
-	if err := ready(Endpoint{URL: s.ClientURL()}); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
+	return s, nil
+}
+
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
 }

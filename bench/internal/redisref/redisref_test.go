@@ -90,7 +90,7 @@ func bounded(t *testing.T) context.Context {
 
 func load(target Target, pipelined, put bool) LoadSpec {
 	return LoadSpec{
-		Target: target, Phases: measure.Phases{Warmup: 10 * time.Millisecond, Measure: 80 * time.Millisecond},
+		Target: target, Phases: measure.Phases{Measure: time.Second},
 		InFlight: 4, Pipelined: pipelined, Put: put, Value: 5, Keys: 10,
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/telemetry"
@@ -60,13 +61,14 @@ func authenticated(t *testing.T, store *storage.Store) (*control, *broker.Broker
 			t.Fatal(err)
 		}
 	}
-	grants, err := auth.CompileGrants("t1", []string{"stream.publish:stream:t1/*", "cache.read:cache:t1/*", "cache.write:cache:t1/*"})
+	grants, err := auth.CompileGrants("t1", []string{"stream.publish:stream:t1/*", "cache.read:cache:t1/*", "cache.write:cache:t1/*", "group.consume:group:t1/*"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := Config{
 		MaxFrameBytes: wire.MaxFramePayload, PreauthMaxFrameBytes: 64 << 10, PreauthMaxStreams: 1, PublishWindow: 256,
 		MaxOutstanding: DefaultMaxOutstanding, AckWait: time.Minute, ReplyWriteTimeout: time.Minute,
+		Storage: store != nil,
 	}
 	srv := NewServer(cfg, b, nil, telemetry.New(telemetry.Options{}), wallClock{}, slog.New(slog.DiscardHandler))
 	c := newConnection(srv, nil)
@@ -185,4 +187,69 @@ func TestAllocationsOnTheLog(t *testing.T) {
 	get := wire.AppendMessage(nil, &wire.CacheGet{Tenant: "t1", Namespace: "default", Cache: "c", Key: []byte("key"), RequestID: wire.Some[uint64](1)})
 	allocsOf(t, "cache put", 4, s, put, settled)
 	allocsOf(t, "cache get", 4, s, get, settled)
+}
+
+// The session allocates nothing for an ack: what there is, is the write of the
+// cursor.
+func TestAllocationsOfAcks(t *testing.T) {
+	store, err := storage.Open(fstest.New(1), storage.Config{Root: "data", Log: shardlog.Options{Fsync: shardlog.OnCommit}}, storage.Deps{Clock: wallClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, b := authenticated(t, store)
+	settled := func() {
+		for _, l := range []*ledger{s.acks, s.turns} {
+			for !l.idle() {
+				runtime.Gosched()
+			}
+		}
+	}
+	const records = 4000
+	publish := wire.Publish{
+		Acked: true, RequestID: 1, AckMode: wire.AckPerBatch,
+		Tenant: []byte("t1"), Namespace: []byte("default"), Stream: []byte("s"), Block: wire.AppendBlock(nil, make([][]byte, records)...),
+	}
+	s.round(t, publish.Append(nil))
+	settled()
+	g := wire.GroupRef{Tenant: "t1", Namespace: "default", Stream: "s", Group: "g"}
+	sh, err := b.Stream("t1", "default", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := queue.Ref{Shard: sh.Shard(0), Group: "g"}
+	if err := b.Groups().Ready(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	for taken := 0; taken < records; {
+		got, err := b.Groups().Poll(t.Context(), ref, queue.PollOptions{MaxRecords: 1000, Visibility: time.Hour})
+		if err != nil || len(got) == 0 {
+			t.Fatalf("%d records, %v", len(got), err)
+		}
+		taken += len(got)
+	}
+	frames := make([][]byte, records)
+	for i := range frames {
+		frames[i] = wire.AppendMessage(nil, &wire.GroupAck{GroupRef: g, Offset: uint64(i), RequestID: uint64(i)})
+	}
+	next := 0
+	ack := func() {
+		s.round(t, frames[next])
+		settled()
+		next++
+	}
+	for range records / 2 {
+		ack()
+	}
+	if got := testing.AllocsPerRun(records/2-1, ack); got > 12 {
+		t.Errorf("ack: %v allocations, want at most 12", got)
+	}
+	allocsOf(t, "repeated ack", 1, s, frames[0], settled)
+	if info, err := b.Groups().Describe(t.Context(), ref, queue.DescribeOptions{}); err != nil || info.Committed != uint64(next) {
+		t.Fatalf("%d acks moved the cursor to %d, %v", next, info.Committed, err)
+	}
 }

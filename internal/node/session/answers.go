@@ -25,6 +25,8 @@ type answers struct {
 	value     wire.CacheValue
 	condition wire.CacheConditionResult
 	counter   wire.CounterValue
+	extended  wire.GroupExtended
+	acked     wire.GroupAcked
 }
 
 // append appends the answer to p.
@@ -61,6 +63,14 @@ func (a *answers) append(dst []byte, p *owed) []byte {
 			RequestID: p.requestID,
 		}
 		return wire.AppendMessage(dst, &a.condition)
+	case formSettled:
+		a.cacheOK.RequestID = p.requestID
+		return wire.AppendMessage(dst, &a.cacheOK)
+	case formExtended:
+		a.extended = wire.GroupExtended{VisibleMS: uint64(max(p.granted.Milliseconds(), 0)), RequestID: p.requestID}
+		return wire.AppendMessage(dst, &a.extended)
+	case formAcked:
+		return a.appendAcked(dst, p)
 	default:
 		a.counter = wire.CounterValue{Value: wire.Optional[int64]{Value: p.sum, Set: p.hasSum}, RequestID: p.requestID}
 		return wire.AppendMessage(dst, &a.counter)
@@ -83,6 +93,17 @@ func (a *answers) appendValue(dst []byte, p *owed) []byte {
 	return dst
 }
 
+// appendAcked answers a batch of acks, each failure in the words of its own.
+func (a *answers) appendAcked(dst []byte, p *owed) []byte {
+	a.acked = wire.GroupAcked{RequestID: p.requestID}
+	for _, f := range p.failed {
+		a.acked.Failed = append(a.acked.Failed, wire.GroupAckFailure{
+			Offset: f.Offset, Error: *a.offer.Error(asGroupRefusal(f.Err).Failure),
+		})
+	}
+	return wire.AppendMessage(dst, &a.acked)
+}
+
 // appendRefusal words the failure of p. A publish's names its request; the
 // others are `error`, which answers the oldest request of the stream.
 func (a *answers) appendRefusal(dst []byte, p *owed) []byte {
@@ -99,6 +120,8 @@ func (a *answers) appendRefusal(dst []byte, p *owed) []byte {
 		return wire.AppendMessage(dst, a.offer.PublishError(p.requestID, asRefusal(p.err).Failure))
 	case formPublishIf, formCommit:
 		return wire.AppendMessage(dst, a.offer.Error(asRefusal(p.err).Failure))
+	case formSettled, formExtended, formAcked:
+		return wire.AppendMessage(dst, a.offer.Error(asGroupRefusal(p.err).Failure))
 	default:
 		return wire.AppendMessage(dst, a.offer.Error(asCacheRefusal(p.err).Failure))
 	}

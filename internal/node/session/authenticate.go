@@ -103,13 +103,20 @@ func (s *control) answerAuth() {
 		ok.PublishWindow = wire.Some(uint32(cfg.PublishWindow))
 		s.window = cfg.PublishWindow
 	}
+	if cfg.Storage && s.offer.Has(wire.FeatureConsumerGroup) {
+		ok.GroupAckBatch = wire.MaxAckBatch
+	}
 	s.answer(ok)
 }
 
 // watchExpiry ends the stream's rights at token expiry plus leeway (design
-// decision 8). An idle stream notices with its next request.
+// decision 8). Polls that wait end; an idle stream notices with its next
+// request.
 func (s *control) watchExpiry() (stop func()) {
-	return s.c.srv.onExpiry(s.principal, func() { s.expired.Store(true) })
+	return s.c.srv.onExpiry(s.principal, func() {
+		s.expired.Store(true)
+		s.polls.end(errRightsExpired)
+	})
 }
 
 // onExpiry runs f when p's rights end; a token without expiry never does.

@@ -13,13 +13,16 @@ import (
 
 // A connection is the part of a client connection that its streams share.
 type connection struct {
-	srv  *Server
-	conn transport.Conn
+	srv    *Server
+	conn   transport.Conn
+	number uint64 // grows with each connection accepted
 
 	budget        *admission.Connection // publish bytes, per identity and in total
 	preauth       chan struct{}         // slots for streams that may be read before auth
 	authenticated atomic.Bool
-	owed          atomic.Int64 // answers that wait for a commit or their turn
+	owed          atomic.Int64 // answers that wait for a commit or their turn, and polls
+	polls         atomic.Int64 // of groups, under way
+	answers       answerBytes  // of records, not yet with the carrier
 
 	mu         sync.Mutex
 	identities map[identityKey]*identity
@@ -44,6 +47,7 @@ func newConnection(s *Server, conn transport.Conn) *connection {
 	return &connection{
 		srv:        s,
 		conn:       conn,
+		number:     s.nextConnection.Add(1),
 		budget:     s.broker.NewConnection(),
 		preauth:    make(chan struct{}, s.cfg.PreauthMaxStreams),
 		identities: make(map[identityKey]*identity),

@@ -24,8 +24,10 @@ type control struct {
 	acks   *ledger  // answers owed for publishes; nil before the first
 	turns  *ledger  // answers owed in request order; nil before the first
 	parked parking  // publishes without room
+	polls  polls    // of groups, under way
 
 	lastCache cacheRoute // of the last cache request: a get allocates nothing
+	groups    groupRoutes
 
 	offer     wire.Offer
 	window    int // granted publish window; 0: answers in completion order
@@ -43,6 +45,7 @@ func newControl(c *connection, st transport.Stream) *control {
 		out:    newReplies(st, c.srv.cfg.ReplyWriteTimeout),
 	}
 	s.parked.init(s)
+	s.polls.init(s)
 	return s
 }
 
@@ -114,6 +117,9 @@ func (s *control) requests(ctx context.Context) verdict {
 		hdr, payload, err := s.frames.Next()
 		if err != nil {
 			s.logEnd(err)
+			if !errors.Is(err, io.EOF) {
+				s.polls.end(errAbandoned)
+			}
 			return finish
 		}
 		s.out.beginRound()
@@ -122,6 +128,7 @@ func (s *control) requests(ctx context.Context) verdict {
 		s.c.srv.inflight.Add(-1)
 		s.c.srv.served.Add(1)
 		if v != goOn {
+			s.polls.end(errAbandoned)
 			return v
 		}
 	}
@@ -145,10 +152,8 @@ func (s *control) handle(ctx context.Context, hdr wire.Header, payload []byte) v
 // settle waits for whatever is still owed an answer, so that a client that
 // sent FIN after its last request gets every answer (wire 2.4).
 func (s *control) settle(ctx context.Context) {
-	if s.acks == nil && s.turns == nil {
-		return
-	}
 	_ = s.out.flush()
+	s.polls.settle()
 	s.parked.settle()
 	for _, l := range []*ledger{s.acks, s.turns} {
 		if l != nil {

@@ -29,7 +29,9 @@ func Served(publishWindow int, storage bool) wire.Offer {
 	}
 	if storage {
 		f |= wire.FeaturePublishConditional | wire.FeatureAtomicCommit | wire.FeatureStreamRead | wire.FeatureRecordTimestamps | wire.FeatureSubscriptionLagged |
-			wire.FeatureCounters | wire.FeatureCacheWatch | wire.FeatureCacheWatchRetained
+			wire.FeatureCounters | wire.FeatureCacheWatch | wire.FeatureCacheWatchRetained |
+			wire.FeatureConsumerGroup | wire.FeatureGroupDeadLetters | wire.FeatureGroupConsumer | wire.FeatureGroupSkipped |
+			wire.FeatureGroupPublisher | wire.FeatureGroupAdmin | wire.FeatureGroupClaimControl
 	}
 	return wire.Offer{Flags: wire.KnownFlags, Features: f, HasFlags: true}
 }

@@ -6,11 +6,12 @@ import (
 )
 
 // Drain ends the server's work in the order of broker 12.2: streams opened
-// from now on are refused; requests in progress and streams in use have a
-// grace; subscriptions then deliver what is queued and end; connections close.
+// from now on are refused, and polls that wait answered; requests in progress and
+// streams in use have a grace; subscriptions then deliver what is queued and end; connections close.
 // It returns the number of connections cut off because ctx ended first.
 func (s *Server) Drain(ctx context.Context, grace time.Duration) (cut int) {
 	s.draining.Store(true)
+	s.drain(errDrained)
 	s.waitQuiet(ctx, grace)
 	s.mu.Lock()
 	conns := make([]*connection, 0, len(s.conns))
@@ -55,7 +56,7 @@ func (s *Server) waitQuiet(ctx context.Context, grace time.Duration) {
 	}
 }
 
-// owed is how many answers wait for a commit.
+// owed is how many answers wait for a commit, or are polls'.
 func (s *Server) owed() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -103,6 +103,7 @@ func (l *ledger) pushLocked(p *owed) {
 	l.queue[(l.head+l.n)%len(l.queue)] = p
 	l.n++
 	l.outstanding.Store(int32(l.n))
+	l.out.owed++
 	l.answers.owed.Add(1)
 }
 
@@ -132,6 +133,7 @@ func (l *ledger) popLocked() *owed {
 	l.head = (l.head + 1) % len(l.queue)
 	l.n--
 	l.outstanding.Store(int32(l.n))
+	l.out.owed--
 	l.answers.owed.Add(-1)
 	return p
 }

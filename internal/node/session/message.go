@@ -81,6 +81,9 @@ func (s *control) logMessage(ctx context.Context, m wire.Message) (v verdict, se
 		return s.streamRead(ctx, m), true
 	case *wire.OffsetForTime:
 		return s.offsetForTime(ctx, m), true
+	case *wire.GroupPoll, *wire.GroupAck, *wire.GroupAckBatch, *wire.GroupNack, *wire.GroupExtend, *wire.GroupDeadLetter, *wire.GroupDeadLetters,
+		*wire.GroupDiscard, *wire.GroupRedrive, *wire.GroupSeek, *wire.GroupDescribe, *wire.GroupDelete:
+		return s.groupRequest(ctx, m), true
 	}
 	return goOn, false
 }
@@ -109,6 +112,8 @@ func unserved(m wire.Message) (requestID wire.Optional[uint64], ok bool) {
 	case *wire.GroupPoll:
 		return wire.Some(m.RequestID), true
 	case *wire.GroupAck:
+		return wire.Some(m.RequestID), true
+	case *wire.GroupAckBatch:
 		return wire.Some(m.RequestID), true
 	case *wire.GroupNack:
 		return wire.Some(m.RequestID), true

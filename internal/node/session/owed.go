@@ -5,6 +5,7 @@ import (
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/internal/telemetry"
 )
 
@@ -20,6 +21,9 @@ const (
 	formValue                 // cache_value
 	formCondition             // cache_condition_result
 	formCounter               // counter_value
+	formSettled               // cache_ok, of a group
+	formExtended              // group_extended
+	formAcked                 // group_acked
 	formRefusal               // error
 )
 
@@ -33,6 +37,9 @@ func (f form) overdue() error {
 
 // publishes says that the request was a publish, for the metrics.
 func (f form) publishes() bool { return f < formPut }
+
+// settles says that the request was about a record of a group.
+func (f form) settles() bool { return f == formSettled || f == formExtended || f == formAcked }
 
 // An owed is one answer owed. It is the completion that the core settles,
 // whatever was asked; it is reused once answered.
@@ -55,6 +62,8 @@ type owed struct {
 	result   cache.Result
 	sum      int64
 	hasSum   bool
+	granted  time.Duration   // of formExtended
+	failed   []queue.Failure // of formAcked
 
 	key      uint64 // hash of the key it writes
 	hasKey   bool
@@ -82,7 +91,7 @@ func (p *owed) reset() {
 	p.err, p.offset, p.hasOffset = nil, 0, false
 	p.names = cacheNames{key: key}
 	p.item, p.hit, p.versions = cache.Item{}, false, false
-	p.result, p.sum, p.hasSum = cache.Result{}, 0, false
+	p.result, p.sum, p.hasSum, p.granted, p.failed = cache.Result{}, 0, false, 0, nil
 	p.key, p.hasKey, p.held, p.bytes = 0, false, 0, 0
 	p.settled, p.answered = false, false
 }
@@ -94,6 +103,8 @@ var (
 	_ broker.Completion = (*owed)(nil)
 	_ cache.WriteDone   = (*owed)(nil)
 	_ cache.CounterDone = (*owed)(nil)
+	_ queue.Done        = (*owed)(nil)
+	_ queue.BatchDone   = (*owed)(nil)
 )
 
 // Complete settles a publish: it implements [broker.Completion].
@@ -158,10 +169,14 @@ func (a *answers) count(p *owed, err error) {
 		a.countPublish(a.metrics.Publish, p, err)
 		return
 	}
-	if err != nil {
-		a.metrics.Cache.Errors.Inc()
+	errs, latency := a.metrics.Cache.Errors, a.metrics.Cache.Latency
+	if p.form.settles() {
+		errs, latency = a.metrics.Groups.Errors, a.metrics.Groups.Latency
 	}
-	a.metrics.Cache.Latency.Observe(a.clock.Now().Sub(p.started))
+	if err != nil {
+		errs.Inc()
+	}
+	latency.Observe(a.clock.Now().Sub(p.started))
 }
 
 func (a *answers) countPublish(m *telemetry.PublishMetrics, p *owed, err error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,6 +231,7 @@ type handClock struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers map[*handTimer]struct{}
+	made   atomic.Int64 // timers set so far
 }
 
 type handTimer struct {
@@ -252,6 +254,7 @@ func (c *handClock) AfterFunc(d time.Duration, f func()) func() bool {
 	defer c.mu.Unlock()
 	t := &handTimer{at: c.now.Add(d), f: f}
 	c.timers[t] = struct{}{}
+	c.made.Add(1)
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

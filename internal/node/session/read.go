@@ -72,6 +72,14 @@ func (s *control) streamRead(ctx context.Context, m *wire.StreamRead) verdict {
 	if m.MaxRecords > 0 {
 		records = min(records, int(m.MaxRecords))
 	}
+	// What the peer is owed leaves before more is read for it.
+	_ = s.out.flush()
+	defer s.out.beginRound()
+	held := inAnswer(int(most))
+	if err := s.c.answers.reserve(ctx, held); err != nil {
+		return finish // the connection has ended
+	}
+	defer func() { s.c.answers.release(held) }()
 	page, err := sh.Read(ctx, stream.ReadOptions{From: m.From, End: m.End.Value, MaxRecords: records, MaxBytes: int(most)})
 	if err != nil {
 		return s.refuseRead(err)
@@ -79,6 +87,9 @@ func (s *control) streamRead(ctx context.Context, m *wire.StreamRead) verdict {
 	if m.End.Set && m.End.Value <= m.From { // nothing is asked for; the core takes an end of 0 for none
 		page = stream.Records{Next: m.From}
 	}
+	size := answerSize(page)
+	s.c.answers.resize(held, size)
+	held = size
 	answer := &wire.StreamRecords{Records: make([]wire.StreamRecord, len(page.Items)), NextOffset: page.Next, RequestID: m.RequestID}
 	for i, r := range page.Items {
 		if !fitsAnswer(len(r.Payload), s.c.srv.cfg.MaxFrameBytes) {
@@ -91,7 +102,16 @@ func (s *control) streamRead(ctx context.Context, m *wire.StreamRead) verdict {
 		}
 	}
 	s.answer(answer)
+	_ = s.out.flush()
 	return goOn
+}
+
+// answerSize is what the payloads of a page take in its answer.
+func answerSize(page stream.Records) (n int) {
+	for i := range page.Items {
+		n += inAnswer(len(page.Items[i].Payload))
+	}
+	return n
 }
 
 // fitsAnswer says whether a record alone still fits a frame as base64.

@@ -20,9 +20,6 @@ func asCacheRefusal(err error) *refusal {
 	var overflow *cache.CounterOverflowError
 	var unavailable *cache.UnavailableError
 	var busy *cache.WatchBusyError
-	var full *shardlog.FullError
-	var io *shardlog.IOError
-	var lost *shardlog.SyncFailedError
 	switch {
 	case errors.As(err, &r):
 		return r
@@ -35,12 +32,26 @@ func asCacheRefusal(err error) *refusal {
 		return unavailableAs(err, unavailable.Reason == cache.Opening)
 	case errors.Is(err, context.DeadlineExceeded):
 		return unavailableAs(errors.New("the cache's log is being opened"), true)
+	case errors.As(err, &busy):
+		return busyAs(err)
+	}
+	if r := asLogRefusal(err); r != nil {
+		return r
+	}
+	return asRefusal(err)
+}
+
+// asLogRefusal words the errors of the logs under caches and groups; nil for
+// others.
+func asLogRefusal(err error) *refusal {
+	var full *shardlog.FullError
+	var io *shardlog.IOError
+	var lost *shardlog.SyncFailedError
+	switch {
 	case errors.As(err, &full):
 		return storageFull(err)
-	case errors.Is(err, shardlog.ErrBusy), errors.As(err, &busy):
-		r := refuse(wire.CodeOverloaded, err.Error())
-		r.Detail.RetryAfterMS = milliseconds(openingRetry)
-		return r
+	case errors.Is(err, shardlog.ErrBusy):
+		return busyAs(err)
 	case errors.As(err, &lost) && lost.Unknown:
 		return refuse(wire.CodeStorage, err.Error())
 	case errors.As(err, &lost), errors.As(err, &io):
@@ -48,5 +59,11 @@ func asCacheRefusal(err error) *refusal {
 	case errors.Is(err, shardlog.ErrClosed):
 		return errDraining
 	}
-	return asRefusal(err)
+	return nil
+}
+
+func busyAs(err error) *refusal {
+	r := refuse(wire.CodeOverloaded, err.Error())
+	r.Detail.RetryAfterMS = milliseconds(openingRetry)
+	return r
 }

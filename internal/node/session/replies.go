@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/transport"
+	"github.com/felixlog/felix/wire"
 )
 
 // replies is the sole writer of a control stream. Whoever has an answer
@@ -33,6 +34,10 @@ type replies struct {
 	finished bool // the stream is closed for writing
 	err      error
 	idle     sync.Cond // signalled when writing ends
+
+	owed            int       // answers that the stream's ledgers owe
+	appended, taken uint64    // bytes given, and those of them the carrier has
+	sent            sync.Cond // signalled when taken grows, or never will
 }
 
 const (
@@ -49,6 +54,7 @@ var errRepliesFull = errors.New("peer does not read its answers")
 func newReplies(s transport.SendStream, timeout time.Duration) *replies {
 	r := &replies{stream: s, timeout: timeout}
 	r.idle.L = &r.mu
+	r.sent.L = &r.mu
 	return r
 }
 
@@ -76,6 +82,7 @@ func (r *replies) setLocked(pending []byte) {
 	if r.err != nil || r.finished {
 		return
 	}
+	r.appended += uint64(len(pending) - len(r.pending))
 	r.pending = pending
 	if len(r.pending) > maxPendingReplies {
 		r.failLocked(errRepliesFull)
@@ -96,6 +103,7 @@ func (r *replies) kick() {
 	err := r.stream.TryWrite(r.pending)
 	switch {
 	case err == nil:
+		r.takenLocked(len(r.pending))
 		r.pending = r.pending[:0]
 	case errors.Is(err, transport.ErrWouldBlock):
 		r.writing = true
@@ -115,21 +123,61 @@ func (r *replies) flush() error {
 	for r.writing {
 		r.idle.Wait()
 	}
-	if r.err == nil && len(r.pending) > 0 {
-		switch err := r.stream.TryWrite(r.pending); {
-		case err == nil:
-			r.pending = r.pending[:0]
-			r.shrinkLocked()
-		case errors.Is(err, transport.ErrWouldBlock):
-			r.writing = true
-			r.writeLocked()
-		default:
-			r.failLocked(err)
-		}
-	}
+	r.flushLocked()
 	err := r.err
 	r.mu.Unlock()
 	return err
+}
+
+// flushLocked writes what is pending, on this goroutine; no other writes.
+func (r *replies) flushLocked() {
+	if r.err != nil || len(r.pending) == 0 {
+		return
+	}
+	switch err := r.stream.TryWrite(r.pending); {
+	case err == nil:
+		r.takenLocked(len(r.pending))
+		r.pending = r.pending[:0]
+		r.shrinkLocked()
+	case errors.Is(err, transport.ErrWouldBlock):
+		r.writing = true
+		r.writeLocked()
+	default:
+		r.failLocked(err)
+	}
+}
+
+// errFinished is the error of an answer that comes after the stream's end.
+var errFinished = errors.New("the stream has ended")
+
+// deliver appends an answer of another goroutine than the reader's and waits
+// until the carrier has it. On an error the peer has not got the whole of it.
+func (r *replies) deliver(m wire.Message) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.finished:
+		return errFinished
+	}
+	r.setLocked(wire.AppendMessage(r.pending, m))
+	end := r.appended
+	if !r.inRound && !r.writing {
+		r.flushLocked()
+	}
+	for r.err == nil && r.taken < end {
+		r.sent.Wait()
+	}
+	if r.taken < end {
+		return r.err
+	}
+	return nil
+}
+
+func (r *replies) takenLocked(n int) {
+	r.taken += uint64(n)
+	r.sent.Broadcast()
 }
 
 func (r *replies) drain() {
@@ -155,6 +203,8 @@ func (r *replies) writeLocked() {
 		}
 		if err != nil {
 			r.failLocked(err)
+		} else {
+			r.takenLocked(len(out))
 		}
 	}
 	r.shrinkLocked()
@@ -174,6 +224,7 @@ func (r *replies) failLocked(err error) {
 		r.err = err
 		r.pending = nil
 		r.stream.CancelWrite(codeNone)
+		r.sent.Broadcast()
 	}
 }
 

@@ -80,8 +80,11 @@ type Server struct {
 	log     *slog.Logger
 
 	nextSubscription atomic.Uint64
+	nextConnection   atomic.Uint64
 	created          atomic.Int64 // by AutoCreate
 	draining         atomic.Bool
+	drained          context.Context // ends with errDrained when a drain begins
+	drain            context.CancelCauseFunc
 	inflight         atomic.Int64 // requests being served
 	served           atomic.Int64 // requests served since the start
 
@@ -97,7 +100,8 @@ type Server struct {
 func NewServer(cfg Config, b *broker.Broker, v *auth.Verifier, m *telemetry.Metrics, clock broker.Clock, log *slog.Logger) *Server {
 	noWait, end := context.WithCancel(context.Background())
 	end()
-	return &Server{noWait: noWait, cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, keySeed: maphash.MakeSeed(), conns: make(map[*connection]struct{})}
+	drained, drain := context.WithCancelCause(context.Background())
+	return &Server{drained: drained, drain: drain, noWait: noWait, cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, keySeed: maphash.MakeSeed(), conns: make(map[*connection]struct{})}
 }
 
 // ServeConn serves conn until it ends. It returns after the last of the
