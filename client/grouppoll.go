@@ -130,12 +130,13 @@ func (g *Group) pollAt(ctx context.Context, b *broker, o *pollOptions, request *
 			b.polls.drop(s)
 			return nil, nil, lost(opPoll, b.addr, RetryUnknown, fmt.Errorf("answer to request %d, expected %d", m.RequestID, request.RequestID))
 		}
+		out := deliveries(m, o.shard) // before another poll uses the stream
 		if interrupted {
 			b.polls.drop(s)
 		} else {
 			b.polls.put(s)
 		}
-		return deliveries(m, o.shard), nil, nil
+		return out, nil, nil
 	case *wire.NotLeader:
 		b.polls.end(s)
 		return nil, redirected(m), nil
@@ -163,15 +164,33 @@ func (o *pollOptions) supported(caps *capabilities, addr string) error {
 	return err
 }
 
+// sharedPayloads is how many bytes of payloads share their memory at most. A
+// page of small records is then a few allocations, and one that is kept holds
+// no more than that of the others.
+const sharedPayloads = 32 << 10
+
+// deliveries copies the records of a message, which is its decoder's.
 func deliveries(m *wire.GroupRecords, shard uint32) []Delivery {
 	if len(m.Records) == 0 {
 		return nil
 	}
+	left := 0
+	for i := range m.Records {
+		left += len(m.Records[i].Payload)
+	}
 	out := make([]Delivery, len(m.Records))
-	for i, r := range m.Records {
+	var room []byte
+	for i := range m.Records {
+		r := &m.Records[i]
+		n := len(r.Payload)
+		if room == nil || n > cap(room)-len(room) {
+			room = make([]byte, 0, max(n, min(left, sharedPayloads)))
+		}
+		left -= n
+		room = append(room, r.Payload...)
 		out[i] = Delivery{
 			Claim:         Claim{Shard: shard, Offset: r.Offset, Attempts: r.Attempts},
-			Payload:       r.Payload,
+			Payload:       room[len(room)-n : len(room) : len(room)],
 			SkippedBefore: r.SkippedBefore,
 			Publisher:     r.Publisher.Or(""),
 			Time:          moment(r.TimestampMicros),

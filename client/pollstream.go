@@ -167,7 +167,7 @@ func (s *pollStream) exchange(ctx context.Context, request wire.Message, patienc
 	return nil, false, lost(opPoll, s.cn.b.addr, class, c.cause(err))
 }
 
-// read reads the answer. What it may be owns its memory.
+// read reads the answer, which is the decoder's until the next one.
 func (s *pollStream) read() (wire.Message, error) {
 	h, payload, err := s.sess.in.Next()
 	if err != nil {

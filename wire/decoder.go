@@ -5,8 +5,9 @@ import "slices"
 // A Decoder reads the JSON messages of one stream. It gives what [ParseMessage]
 // gives, and decodes the frequent types without allocating: cache_get,
 // cache_put, cache_delete, cache_put_if, cache_delete_if, cache_value, cache_ok,
-// cache_condition_result, publish_ok, group_ack and group_ack_batch. A message of
-// these types, its key, value and offsets belong to the Decoder and are valid until the next Decode; its names
+// cache_condition_result, publish_ok, group_ack, group_ack_batch and
+// group_records. A message of these types, its key, value, offsets and records
+// belong to the Decoder and are valid until the next Decode; its names
 // are interned strings and may be kept. Other messages own their memory.
 //
 // The zero value is ready. One goroutine uses it.
@@ -33,6 +34,7 @@ type ownMessages struct {
 	publishOK            PublishOK
 	groupAck             GroupAck
 	groupAckBatch        GroupAckBatch
+	groupRecords         GroupRecords
 }
 
 // maxKeptScratch bounds, in bytes, what a Decoder keeps between messages in each
@@ -99,6 +101,14 @@ func (d *Decoder) owned(typ string) Message {
 		}
 		d.own.groupAckBatch = GroupAckBatch{Offsets: offsets}
 		return &d.own.groupAckBatch
+	case "group_records":
+		records := d.own.groupRecords.Records
+		clear(records)
+		if cap(records) > 2*MaxPollRecords {
+			records = nil
+		}
+		d.own.groupRecords = GroupRecords{Records: records[:0]}
+		return &d.own.groupRecords
 	}
 	return nil
 }

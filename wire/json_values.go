@@ -333,7 +333,10 @@ func readObjects[T any, P interface {
 	*T
 	record
 }](f *fields, name string, v *[]T) {
-	list := []T{}
+	list := (*v)[:0] // a Decoder's own is used again
+	if list == nil {
+		list = []T{}
+	}
 	p := f.elements(func() problem {
 		list = append(list, *new(T))
 		return f.nested(P(&list[len(list)-1]))

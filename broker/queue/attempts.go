@@ -22,9 +22,10 @@ func (g *group) removeCount(offset uint64, ended func(err error)) {
 }
 
 // correctCount writes the count of a hand-out that did not happen, down from
-// attempts.
+// attempts. Of a record that is not redriven a single one is told by the
+// position.
 func (g *group) correctCount(offset uint64, attempts uint32) {
-	if attempts > 2 {
+	if attempts > 2 || attempts == 2 && g.letters.isRedriven(offset) {
 		g.putCount(offset, attempts-1, func(error) {})
 	} else {
 		g.dropCount(offset)

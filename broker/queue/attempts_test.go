@@ -300,3 +300,34 @@ func TestAnAckDuringARead(t *testing.T) {
 		t.Fatalf("%d keys, the position is one", keys)
 	}
 }
+
+// A record put back from the dead letters gets its attempts anew, and a crash
+// with each delivery does not make them endless either.
+func TestARedrivenPoisonRecordAndACrashLoop(t *testing.T) {
+	const attempts = 4
+	for seed := range uint64(campaign(5, 100)) {
+		mem := fstest.New(seed)
+		n := newNodeOn(t, mem, Config{MaxAttempts: attempts})
+		sh := n.stream("s")
+		n.fill(sh, 2)
+		r := n.ref(sh, "g")
+		n.takes(r, 2, "0 1")
+		n.must(n.DeadLetter(t.Context(), r, 0))
+		n.acked(r, 1)
+		n.must(n.Redrive(t.Context(), r, 0))
+		deliveries := 0
+		for ; len(n.take(r, 1)) > 0; deliveries++ {
+			if deliveries > 50 {
+				t.Fatalf("seed %d: delivered %d times and still in play", seed, deliveries)
+			}
+			mem = mem.Crash(seed + uint64(deliveries))
+			n.again(mem)
+			sh = n.stream("s")
+			r = n.ref(sh, "g")
+		}
+		if i := n.describe(r); deliveries != attempts || i.DeadLetters != 1 || i.Committed != 2 {
+			t.Fatalf("seed %d: delivered %d times, %+v", seed, deliveries, i)
+		}
+		n.stop()
+	}
+}

@@ -10,7 +10,8 @@
 //	                                          others zero), position u64,
 //	                                          handed u64; big-endian
 //	groups        group, 0x1F, decimal offset u32 big-endian: how often the
-//	                                          record was handed out, at least 2;
+//	                                          record was handed out, if more than
+//	                                          once or redriven;
 //	                                          0xFFFFFFFF: given up, and finished
 //	                                          although the position is below
 //	dead-letters  group, 0x1F, decimal offset empty: given up; "redriven": put
@@ -21,7 +22,8 @@
 //
 // # Attempts survive
 //
-// A hand-out for the second time and more waits until its count is on disk.
+// A hand-out for the second time and more, and any of a redriven record, waits
+// until its count is on disk.
 // First hand-outs move the handed mark, and wait for it only where no mark of
 // the group is on disk yet or where claims may have been lost. A group that is
 // built again counts what lies below the mark, unfinished and without a count,

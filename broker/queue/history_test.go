@@ -188,7 +188,7 @@ func (r *run) pollSome(most int) {
 			r.fail("offset %d for the %d. time, want %v", record.Offset, record.Attempts, p.attempts)
 		}
 		p.attempts = span{record.Attempts, record.Attempts}
-		if delete(r.m.counts, record.Offset); record.Attempts >= 2 {
+		if delete(r.m.counts, record.Offset); record.Attempts >= 2 || p.redriven {
 			r.m.counts[record.Offset] = p.attempts
 		}
 	}

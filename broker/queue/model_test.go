@@ -133,7 +133,7 @@ func (m *model) poll(most int, visibility time.Duration) (offsets []uint64) {
 		r.attempts.low++
 		r.attempts.high++
 		r.state, r.until = tracker.Claimed, m.now+int64(visibility)
-		if r.attempts.high >= 2 {
+		if r.attempts.high >= 2 || r.redriven {
 			m.counts[offset], m.most[offset] = r.attempts, r.attempts.high
 		}
 		offsets = append(offsets, offset)
@@ -318,7 +318,7 @@ func (m *model) unclaim(offset uint64, attempts uint32) {
 	if r.state == tracker.Claimed {
 		r.state = tracker.Owed
 	}
-	if r.attempts.low--; r.attempts.low >= 2 {
+	if r.attempts.low--; r.attempts.low >= 2 || r.redriven && r.attempts.low == 1 {
 		m.counts[offset] = r.attempts
 	} else {
 		delete(m.counts, offset)

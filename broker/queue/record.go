@@ -2,6 +2,7 @@ package queue
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -73,8 +74,8 @@ func parseCount(b []byte) (uint32, error) {
 		return 0, fmt.Errorf("a count of attempts of %d bytes, want %d", len(b), countBytes)
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n < 2 {
-		return 0, fmt.Errorf("a count of %d attempts, want at least 2", n)
+	if n == 0 {
+		return 0, errors.New("a count of no attempts")
 	}
 	return n, nil
 }

@@ -11,13 +11,6 @@ const (
 	voided                     // burying: handed out before a seek
 )
 
-func countedIf(attempts uint32) flags {
-	if attempts >= 2 {
-		return counted
-	}
-	return 0
-}
-
 // entry is one unsettled record. There may be very many: it has no pointers, and
 // its size is watched by a test.
 type entry struct {

@@ -36,7 +36,7 @@ func newModel(o Options, s Start) *model {
 		m.firstTail = s.Tail
 	}
 	for _, x := range s.Redriven {
-		m.play[x] = &rec{state: Owed, attempts: s.Attempts[x], key: s.Attempts[x] >= 2, redriven: true}
+		m.play[x] = &rec{state: Owed, attempts: s.Attempts[x], key: s.Attempts[x] > 0, redriven: true}
 		delete(m.old, x)
 	}
 	m.settleDown()
@@ -81,7 +81,7 @@ func (m *model) first(x uint64) *rec {
 	if key, ok := m.marked[x]; ok {
 		r.redriven, r.key = true, key
 	} else if n, ok := m.old[x]; ok {
-		r.attempts, r.key = n, n >= 2
+		r.attempts, r.key = n, true
 	} else if x < m.handed {
 		r.attempts = 1
 	}
@@ -99,9 +99,10 @@ func (m *model) take(h Holder, limit int, now, until Time, readable uint64) (cla
 		}
 		r.state, r.reserved, r.holder, r.since, r.until = Claimed, false, h, now, until
 		r.attempts++
-		r.key = r.key || r.attempts > 1
+		persist := r.attempts > 1 || r.redriven
+		r.key = r.key || persist
 		suspect := r.attempts == 1 && !r.redriven && (!m.marks || x >= m.handed && x < m.firstTail)
-		claims = append(claims, Claim{x, r.attempts, fresh, r.attempts > 1, suspect})
+		claims = append(claims, Claim{x, r.attempts, fresh, persist, suspect})
 	}
 	for _, x := range m.sorted(func(_ uint64, r *rec) bool { return r.reserved && r.holder == h }) {
 		if len(claims) < limit {

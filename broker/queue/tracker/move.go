@@ -96,7 +96,8 @@ func (t *Tracker) Redrive(offset uint64) {
 		t.add(offset, redrivenEntry(false))
 		return
 	}
-	t.mark(offset, t.recovered[offset] >= 2)
+	_, hasKey := t.recovered[offset]
+	t.mark(offset, hasKey)
 	delete(t.recovered, offset)
 }
 

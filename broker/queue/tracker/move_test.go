@@ -163,8 +163,8 @@ func TestRedrive(t *testing.T) {
 		t.Fatal("remembers attempts", g.recovered)
 	}
 	claims := g.take(bob, 5, 0)
-	want := []Claim{{Offset: 0, Attempts: 1}, {Offset: 2, Attempts: 1},
-		{Offset: 4, Attempts: 2, Fresh: true, Persist: true}, {Offset: 5, Attempts: 2, Fresh: true, Persist: true}, {Offset: 6, Attempts: 1, Fresh: true}}
+	want := []Claim{{Offset: 0, Attempts: 1, Persist: true}, {Offset: 2, Attempts: 1, Persist: true},
+		{Offset: 4, Attempts: 2, Fresh: true, Persist: true}, {Offset: 5, Attempts: 2, Fresh: true, Persist: true}, {Offset: 6, Attempts: 1, Fresh: true, Persist: true}}
 	if !slices.Equal(claims, want) {
 		t.Fatalf("%+v", claims)
 	}
@@ -172,7 +172,7 @@ func TestRedrive(t *testing.T) {
 		offset uint64
 		want   Settled
 	}{
-		{0, Settled{Redriven: true}}, {2, Settled{Redriven: true}}, {0, Settled{Duplicate: true}},
+		{0, Settled{Redriven: true, Counted: true}}, {2, Settled{Redriven: true, Counted: true}}, {0, Settled{Duplicate: true}},
 		{3, Settled{Redriven: true, Counted: true}}, {6, Settled{Redriven: true, Counted: true}}, {1, Settled{Moved: true, Counted: true}},
 	} {
 		if s, err := g.Ack(c.offset, g.tail); err != nil || s != c.want {
@@ -194,7 +194,7 @@ func TestRedrivenAndBuriedAgain(t *testing.T) {
 		t.Fatal(s, retract)
 	}
 	g.bury(1)
-	if s, retract := g.Buried(1, true); s != (Settled{}) || retract {
+	if s, retract := g.Buried(1, true); s != (Settled{Counted: true}) || retract {
 		t.Fatal(s, retract)
 	}
 	g.gone(1)
@@ -212,7 +212,7 @@ func TestRedrivenAndBuriedAgain(t *testing.T) {
 	}
 	g.bury(1)
 	g.ack(1)
-	if s, retract := g.Buried(1, false); s != (Settled{Redriven: true}) || retract {
+	if s, retract := g.Buried(1, false); s != (Settled{Redriven: true, Counted: true}) || retract {
 		t.Fatal(s, retract)
 	}
 	g.gone(1)
@@ -253,7 +253,7 @@ func TestRedriveOfWhatIsBuriedBeforeItsTurn(t *testing.T) {
 	g.Buried(6, false)
 	g.gone(6)
 	g.Seek(6)
-	if claims := g.take(bob, 1, 0); claims[0] != (Claim{Offset: 6, Attempts: 1, Fresh: true}) {
+	if claims := g.take(bob, 1, 0); claims[0] != (Claim{Offset: 6, Attempts: 1, Fresh: true, Persist: true}) {
 		t.Fatal(claims)
 	}
 	if s, err := g.Ack(6, g.tail); err != nil || s != (Settled{Moved: true, Redriven: true, Counted: true}) {

@@ -11,7 +11,8 @@ type Claim struct {
 	Attempts uint32 // deliveries including this one
 	// Fresh: new, neither owed nor reserved before.
 	Fresh bool
-	// Persist: Attempts (2 or more) must be durable before the hand-out.
+	// Persist: Attempts must be durable before the hand-out. They are 2 or
+	// more, or those of a redriven record, which no position tells of.
 	Persist bool
 	// Suspect: a handed mark above Offset (Handed is one) must be durable before
 	// the hand-out. That is so for first deliveries until the caller says Marked,
@@ -108,13 +109,16 @@ func (x *handing) give(offset uint64, old, e entry, fresh bool) {
 	e = e.owe()
 	e.state, e.holder, e.until, e.since = Claimed, x.holder, x.until, x.now
 	e.attempts++
-	e.flags |= countedIf(e.attempts)
+	persist := e.attempts >= 2 || e.is(redriven)
+	if persist {
+		e.flags |= counted
+	}
 	t.set(offset, old, e)
 	x.claims = append(x.claims, Claim{
 		Offset:   offset,
 		Attempts: e.attempts,
 		Fresh:    fresh,
-		Persist:  e.attempts >= 2,
+		Persist:  persist,
 		Suspect:  e.attempts == 1 && !e.is(redriven) && (!t.marks || offset < t.firstTail),
 	})
 }
@@ -132,7 +136,7 @@ func (t *Tracker) meet(offset uint64) entry {
 	}
 	if attempts, ok := t.recovered[offset]; ok {
 		delete(t.recovered, offset)
-		return entry{attempts: attempts, flags: countedIf(attempts)}
+		return entry{attempts: attempts, flags: counted}
 	}
 	if offset < t.handed {
 		return entry{attempts: 1}
@@ -146,7 +150,7 @@ func (t *Tracker) unmeet(offset uint64, e entry) {
 	switch {
 	case e.is(redriven):
 		t.mark(offset, e.is(counted))
-	case e.attempts >= 2:
+	case e.is(counted):
 		t.recovered[offset] = e.attempts
 	}
 }

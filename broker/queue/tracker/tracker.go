@@ -79,8 +79,9 @@ func New(o Options, s Start) *Tracker {
 		if _, twice := t.entries[offset]; twice {
 			continue
 		}
-		attempts := s.Attempts[offset]
-		t.add(offset, entry{state: Owed, attempts: attempts, flags: redriven | countedIf(attempts)})
+		e := redrivenEntry(s.Attempts[offset] > 0)
+		e.attempts = s.Attempts[offset]
+		t.add(offset, e)
 	}
 	for offset, attempts := range s.Attempts {
 		if _, owed := t.entries[offset]; owed || offset < s.Committed {
