@@ -104,13 +104,14 @@ func TestTheSameStreamAgain(t *testing.T) {
 	n := newNode(t, Config{})
 	next := uint64(0)
 	var last func()
-	for round := range campaign(30, 500) {
+	rounds := campaign(30, 500)
+	for round := range rounds {
 		sh := n.stream("s")
 		if last != nil {
 			go last()
 		}
 		if round == 0 {
-			n.fill(sh, 1000)
+			n.fill(sh, 3*rounds)
 		}
 		r := n.ref(sh, "g")
 		for range 3 {

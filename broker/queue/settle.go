@@ -52,7 +52,7 @@ func (s *Store) Ack(r Ref, offset uint64, done Done) {
 
 // finished does what follows from a record that is settled.
 func (g *group) finished(offset uint64, s tracker.Settled) {
-	if s.Counted {
+	if s.Counted && !s.Redriven { // of a redriven one it goes with the letter
 		g.dropCount(offset)
 	}
 	if s.Moved {
@@ -60,16 +60,26 @@ func (g *group) finished(offset uint64, s tracker.Settled) {
 	}
 }
 
-// finishRedriven removes the letter of a redriven record that is finished.
+// finishRedriven removes what the logs have of a redriven record that is
+// finished: its count, and then its letter, by which it would be owed. A count
+// that stayed would be taken for that of other deliveries if a seek brought the
+// record again.
 func (g *group) finishRedriven(offset uint64, ended func(err error)) {
 	if g.letters.isRedriven(offset) {
 		g.letters.redriven[offset] = true
 	}
 	over := g.letters.change(offset)
-	g.dropLetter(offset, func(err error) {
+	end := func(err error) {
 		over()
 		if ended != nil {
 			ended(err)
+		}
+	}
+	g.removeCount(offset, func(err error) {
+		if err != nil {
+			end(err)
+		} else {
+			g.dropLetter(offset, end)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func (m *model) redrive(x uint64) {
 	} else if x < m.high || m.done[x] {
 		m.play[x] = &rec{state: Owed, redriven: true}
 	} else {
-		m.marked[x] = m.marked[x] || m.old[x] > 1
+		m.marked[x] = m.marked[x] || m.old[x] > 0
 		delete(m.old, x)
 	}
 }
