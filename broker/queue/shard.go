@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/felixlog/felix/broker/keyed"
@@ -156,11 +158,7 @@ func (sh *shard) dropLocked(g *group) {
 func (sh *shard) all() []*group {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	all := make([]*group, 0, len(sh.groups))
-	for _, g := range sh.groups {
-		all = append(all, g)
-	}
-	return all
+	return slices.Collect(maps.Values(sh.groups))
 }
 
 // end ends the groups and closes the logs.

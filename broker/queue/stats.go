@@ -1,6 +1,10 @@
 package queue
 
-import "sync/atomic"
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+)
 
 // counters count what happens in all groups.
 type counters struct {
@@ -55,9 +59,5 @@ func (s *Store) Stats() Stats {
 func (s *Store) all() []*shard {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := make([]*shard, 0, len(s.shards))
-	for _, sh := range s.shards {
-		all = append(all, sh)
-	}
-	return all
+	return slices.Collect(maps.Values(s.shards))
 }
