@@ -30,24 +30,42 @@ func TestDrain(t *testing.T) {
 		return nil
 	}, ConsumeConcurrency(2))
 	a, b := <-running, <-running
-	eventually(t, "records wait behind the running ones", func() bool {
+	// How many records are claimed ahead depends on how fast the first were.
+	behind := func() (n int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return g.shards[0].records[39].claimed
-	})
+		for i, r := range g.shards[0].records {
+			if i >= 20 && uint64(i) != a && uint64(i) != b && r.attempts > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "records wait behind the running ones", func() bool { return behind() > 0 })
 	k.cancel()
-	eventually(t, "the rest is handed back", func() bool { return len(g.lines("nack")) == 18 })
+	eventually(t, "the rest is handed back", func() bool { return len(g.lines("nack")) > 0 })
 	close(release)
 	if err := k.result(); err != nil {
 		t.Errorf("drain: %v", err)
 	}
+	// A poll that was under way may have brought some of them once more.
+	if n, claimed := len(g.lines("nack")), behind(); n < claimed {
+		t.Errorf("%d records handed back, %d were claimed and not begun", n, claimed)
+	}
+	g.mu.Lock()
+	for i, r := range g.shards[0].records {
+		if r.claimed {
+			t.Errorf("record %d is still claimed", i)
+		}
+	}
+	g.mu.Unlock()
 	for _, offset := range []uint64{a, b} {
 		if g.at(fmt.Sprintf("ack 0:%d", offset)) < 0 {
 			t.Errorf("record %d was running and is not acknowledged", offset)
 		}
 	}
 	for _, line := range g.lines("nack") {
-		if !strings.HasSuffix(line, ":1 0ms") {
+		if !strings.HasSuffix(line, " 0ms") {
 			t.Errorf("handed back by %q", line)
 		}
 	}
