@@ -52,13 +52,6 @@ func TestDrain(t *testing.T) {
 	if n, claimed := len(g.lines("nack")), behind(); n < claimed {
 		t.Errorf("%d records handed back, %d were claimed and not begun", n, claimed)
 	}
-	g.mu.Lock()
-	for i, r := range g.shards[0].records {
-		if r.claimed {
-			t.Errorf("record %d is still claimed", i)
-		}
-	}
-	g.mu.Unlock()
 	for _, offset := range []uint64{a, b} {
 		if g.at(fmt.Sprintf("ack 0:%d", offset)) < 0 {
 			t.Errorf("record %d was running and is not acknowledged", offset)
