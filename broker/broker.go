@@ -40,19 +40,18 @@ func New(cfg Config, clock Clock) *Broker {
 		cfg.Caches.Storage = cfg.Storage
 		cfg.Groups.Storage = cfg.Storage
 	}
-	b := &Broker{
-		cfg:   cfg,
-		clock: clock,
-		queue: schedule.New(cfg.Schedule),
-		budgets: admission.NewBudgets(admission.Limits{
-			IdentityBytes:   cfg.ConnInflightBytes,
-			ConnectionBytes: cfg.ConnTotalInflightBytes,
-			ProcessBytes:    cfg.InflightBytes,
-		}),
-		hub:    stream.NewHub(cfg.Streams, clock),
-		caches: cache.NewStore(cfg.Caches, clock),
-		groups: queue.NewStore(cfg.Groups, clock),
-	}
+	b := &Broker{clock: clock}
+	cfg.Streams.Release = b.endGroups
+	b.cfg = cfg
+	b.queue = schedule.New(cfg.Schedule)
+	b.budgets = admission.NewBudgets(admission.Limits{
+		IdentityBytes:   cfg.ConnInflightBytes,
+		ConnectionBytes: cfg.ConnTotalInflightBytes,
+		ProcessBytes:    cfg.InflightBytes,
+	})
+	b.hub = stream.NewHub(cfg.Streams, clock)
+	b.caches = cache.NewStore(cfg.Caches, clock)
+	b.groups = queue.NewStore(cfg.Groups, clock)
 	b.catalog.init()
 	b.stopping, b.stop = context.WithCancelCause(context.Background())
 	return b
@@ -60,6 +59,9 @@ func New(cfg Config, clock Clock) *Broker {
 
 // Groups are the consumer groups of the broker's streams.
 func (b *Broker) Groups() *queue.Store { return b.groups }
+
+// endGroups ends the groups of a shard that serves no longer.
+func (b *Broker) endGroups(sh *stream.Shard, cause error) { b.groups.End(sh, cause) }
 
 // NewConnection opens the byte budget of one peer connection. Close it with
 // the connection.
@@ -91,7 +93,10 @@ func (b *Broker) Close() {
 	b.stop(ErrClosed)
 	streams, caches := b.catalog.close()
 	for _, s := range streams {
-		b.endStream(s, ErrClosed)
+		s.End(ErrClosed)
+		for i := range s.Shards() {
+			b.endGroups(s.Shard(i), ErrClosed) // with this cause, before all of them are closed
+		}
 	}
 	for _, c := range caches {
 		c.Close(ErrClosed)

@@ -34,6 +34,8 @@ type catalog struct {
 	namespaces map[namespaceName]struct{}
 	streams    map[StreamName]*stream.Stream
 	caches     map[CacheName]*cache.Cache
+	// tenantRemoved hears of tenants that were removed; nil without a listener.
+	tenantRemoved func(tenant string)
 }
 
 func (c *catalog) init() {
@@ -117,9 +119,22 @@ func (b *Broker) RemoveTenant(name string) error {
 		}
 	}
 	streams, caches := c.take(func(t, _ string) bool { return t == name })
+	removed := c.tenantRemoved
 	c.mu.Unlock()
+	if removed != nil {
+		removed(name)
+	}
 	b.end(streams, caches)
 	return nil
+}
+
+// OnTenantRemoved has f called when a tenant is removed, before its streams and
+// caches end, so that who serves its connections can say why. f must not block.
+// There is one listener: a later call replaces it.
+func (b *Broker) OnTenantRemoved(f func(tenant string)) {
+	b.catalog.mu.Lock()
+	defer b.catalog.mu.Unlock()
+	b.catalog.tenantRemoved = f
 }
 
 // AddNamespace registers a namespace of a registered tenant; one that is
@@ -157,7 +172,7 @@ func (b *Broker) RemoveNamespace(tenant, namespace string) error {
 // AddStream registers a stream in a registered namespace; one that is
 // registered with the same options stays as it is, but for its retention, which
 // becomes that of opts. The logs of a durable one are opened in the background:
-// see [Broker.Opening]. Errors: [*NotFoundError], [*ConflictError],
+// see [Broker.Opening]. Those of a placed one wait for [Broker.Assign]. Errors: [*NotFoundError], [*ConflictError],
 // [*StorageRequiredError].
 func (b *Broker) AddStream(name StreamName, opts StreamOptions) error {
 	opts.Shards = max(opts.Shards, 1)
@@ -211,7 +226,7 @@ func (b *Broker) RemoveStream(name StreamName) error {
 	if !ok {
 		return &NotFoundError{Kind: KindStream, Name: name.String()}
 	}
-	b.endStream(s, stream.ErrRemoved)
+	s.End(stream.ErrRemoved)
 	return nil
 }
 
@@ -257,18 +272,10 @@ func (b *Broker) RemoveCache(name CacheName) error {
 // end deactivates what was taken out of the catalog.
 func (b *Broker) end(streams []*stream.Stream, caches []*cache.Cache) {
 	for _, s := range streams {
-		b.endStream(s, stream.ErrRemoved)
+		s.End(stream.ErrRemoved)
 	}
 	for _, c := range caches {
 		c.End()
-	}
-}
-
-// endStream ends a stream, and then the groups on it.
-func (b *Broker) endStream(s *stream.Stream, cause error) {
-	s.End(cause)
-	for i := range s.Shards() {
-		b.groups.End(s.Shard(i), cause)
 	}
 }
 

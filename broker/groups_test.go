@@ -61,9 +61,10 @@ func TestGroupsOfABroker(t *testing.T) {
 			if err := <-ended; err != end.cause {
 				t.Fatal(err)
 			}
-			if st := d.Stats().Groups; st.Groups != 0 || st.Waiting != 0 {
-				t.Fatalf("%+v", st)
-			}
+			eventually(t, "no group is left", func() bool {
+				st := d.Stats().Groups
+				return st.Groups == 0 && st.Waiting == 0
+			})
 		})
 	}
 }

@@ -174,7 +174,7 @@ func (batch *Batch) check(sh *stream.Shard) error {
 // admit takes what a publish needs, in order: quota, bytes, slot.
 func (b *Broker) admit(ctx context.Context, sh *stream.Shard, id *admission.Identity, batch Batch, policy Policy) (admission.Hold, schedule.Pass, error) {
 	a := admitting{
-		b: b, account: sh.Account(), policy: policy,
+		b: b, shard: sh, account: sh.Account(), policy: policy,
 		bytes: max(int64(batch.PayloadBytes+batch.stateBytes()), 1), messages: int64(batch.Count),
 	}
 	defer a.stopWaiting()
@@ -214,6 +214,7 @@ func (batch *Batch) stateBytes() int {
 // An admitting is one publish on its way in, and how long it may still wait.
 type admitting struct {
 	b               *Broker
+	shard           *stream.Shard
 	account         *admission.Account
 	policy          Policy
 	bytes, messages int64
@@ -233,7 +234,9 @@ func (a *admitting) patience(ctx context.Context) context.Context {
 	waiting, cancel := context.WithCancelCause(ctx)
 	a.waiting = waiting
 	stop := context.AfterFunc(a.b.stopping, func() { cancel(ErrClosed) })
-	a.cancel = append(a.cancel, func() { stop() }, func() { cancel(nil) })
+	life := a.shard.Life()
+	unwatch := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	a.cancel = append(a.cancel, func() { stop() }, func() { unwatch() }, func() { cancel(nil) })
 	if a.policy == Wait {
 		stop := a.b.clock.AfterFunc(a.b.cfg.QueueWait, func() { cancel(errWaited) })
 		a.cancel = append(a.cancel, func() { stop() })

@@ -17,6 +17,7 @@ func (l streamLogs) OpenLog(ctx context.Context, name stream.Name, shard uint32,
 	key := storage.Key{Tenant: name.Tenant, Namespace: name.Namespace, Name: name.Name, Shard: shard}
 	return l.store.OpenLog(ctx, storage.Streams, key, storage.LogOptions{
 		Retention:  o.Retention,
+		UID:        o.UID,
 		Producers:  true,
 		AfterRound: o.AfterRound,
 		Background: o.Background,
@@ -25,7 +26,7 @@ func (l streamLogs) OpenLog(ctx context.Context, name stream.Name, shard uint32,
 
 // Opening counts the shards of durable streams by how far they are.
 type Opening struct {
-	// Shards are registered, of which Opening wait for their logs and Refused
+	// Shards are to be served here, of which Opening wait for their logs and Refused
 	// have none because it was refused; the others serve.
 	Shards, Opening, Refused int
 }
@@ -38,6 +39,9 @@ func (b *Broker) Opening() Opening {
 			continue
 		}
 		for i := range s.Shards() {
+			if !s.Shard(i).Active() {
+				continue // not served here
+			}
 			o.Shards++
 			switch s.Shard(i).Status().State {
 			case stream.BeingOpened:

@@ -82,6 +82,7 @@ type cacheCall struct {
 	version    uint64
 	hasVersion bool
 	counter    int64
+	to         *redirect // the answer was that another broker serves the shard
 }
 
 func (c *cacheCall) name() string { return c.op.String() }
@@ -106,6 +107,8 @@ func (c *cacheCall) fill(m wire.Message) (fits bool, id wire.Optional[uint64]) {
 	case *wire.CounterValue:
 		fits, id = c.op == opCounterAdd || c.op == opCounterGet, wire.Some(m.RequestID)
 		c.counter, c.ok = m.Value.Get()
+	case *wire.NotLeader:
+		fits, c.to = true, redirected(m)
 	}
 	return fits, id
 }
@@ -175,18 +178,27 @@ func (c *Client) do(ctx context.Context, call *cacheCall) error {
 	return err
 }
 
-// attemptCache sends a call once. refusedHere says that the error is the
-// broker's answer to this very request.
+// attemptCache sends a call once, and to where it is redirected (wire 15).
+// refusedHere says that the error is the broker's answer to this very request.
 func (c *Client) attemptCache(ctx context.Context, call *cacheCall) (refusedHere bool, err error) {
+	var at *broker // nil is where everything goes
+	var asked []string
 	for {
-		s, err := c.cacheStream(ctx)
+		s, err := c.cacheStream(ctx, at)
 		if err != nil {
 			return false, err
 		}
 		if err := call.op.supported(s.sess.caps, s.b.addr); err != nil {
 			return false, err
 		}
+		call.to = nil
 		switch err := s.do(ctx, &call.call, call.ready); {
+		case err == nil && call.to != nil:
+			call.sent = false // nothing of it was applied
+			asked = append(asked, s.b.addr)
+			if at, err = c.redirectedFrom(call.name(), asked, call.to); err != nil {
+				return true, err
+			}
 		case err == nil:
 			return call.answered, call.err
 		case !errors.Is(err, errStreamGone):

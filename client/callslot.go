@@ -38,16 +38,23 @@ func (slot *callSlot) live() *callStream {
 	return nil
 }
 
-// cacheStream gives a stream for one call, at the broker everything goes to.
-func (c *Client) cacheStream(ctx context.Context) (*callStream, error) {
-	if b := c.entry.Load(); b != nil {
+// cacheStream gives a stream for one call at a broker, nil being the one that
+// everything goes to.
+func (c *Client) cacheStream(ctx context.Context, at *broker) (*callStream, error) {
+	b := at
+	if b == nil {
+		b = c.entry.Load()
+	}
+	if b != nil {
 		if s := b.caches.leastLoaded(); s != nil {
 			return s, nil
 		}
 	}
-	b, err := c.broker(ctx)
-	if err != nil {
-		return nil, err
+	if at == nil {
+		var err error
+		if b, err = c.broker(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return b.caches.open(ctx, 0)
 }

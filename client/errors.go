@@ -176,6 +176,9 @@ var (
 	// ErrEnded: the broker ended the subscription, and everything was
 	// delivered.
 	ErrEnded = errors.New("subscription ended")
+	// ErrDeleted: the stream was deleted by somebody's order, and so the
+	// subscription is over.
+	ErrDeleted = errors.New("the stream was deleted")
 	// ErrUnsupported: the broker does not advertise what the call needs.
 	// Nothing was sent. The error is an [*UnsupportedError].
 	ErrUnsupported = errors.New("not supported by the broker")

@@ -172,17 +172,24 @@ func (c *Client) atOwner(op string, b *broker, do func(*broker) (*redirect, erro
 		if err != nil || to == nil {
 			return err
 		}
-		refusal := &Error{
-			Op: op, Code: CodeNotLeader, Retry: RetryElsewhere, Broker: b.addr,
-			Message: "the shard is served by " + to.nodeID,
-		}
-		if to.addr == "" || slices.Contains(asked, to.addr) || len(asked) > maxHops {
-			return refusal
-		}
-		if b = c.endpoints.add(c, to.addr); b == nil {
-			return refusal
+		if b, err = c.redirectedFrom(op, asked, to); err != nil {
+			return err
 		}
 		asked = append(asked, b.addr)
+	}
+}
+
+// redirectedFrom is the broker to ask next, or the refusal that a redirect is
+// where it leads nowhere. asked are those asked so far, the redirecting one last.
+func (c *Client) redirectedFrom(op string, asked []string, to *redirect) (*broker, error) {
+	if to.addr != "" && !slices.Contains(asked, to.addr) && len(asked) <= maxHops {
+		if b := c.endpoints.add(c, to.addr); b != nil {
+			return b, nil
+		}
+	}
+	return nil, &Error{
+		Op: op, Code: CodeNotLeader, Retry: RetryElsewhere, Broker: asked[len(asked)-1],
+		Message: "the shard is served by " + to.nodeID,
 	}
 }
 

@@ -231,6 +231,9 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 	if o.err.Code == CodeUnauthenticated {
 		return l.reauthenticate(s, r)
 	}
+	if o.err.Code == CodeNotLeader && l.redirected(s, r, o.ack.Owner) {
+		return true
+	}
 	direct := l.owner != "" && s.b.addr == l.owner
 	if direct {
 		l.owner, l.current = "", nil // back through the entry broker
@@ -251,6 +254,21 @@ func (l *lane) again(s *publishStream, r *request, o outcome) bool {
 		return false
 	}
 	r.attempts++
+	return true
+}
+
+// redirected follows a refusal that names the shard's owner: nothing of the
+// request was applied, and the lane goes on there (wire 15). mu is held.
+func (l *lane) redirected(s *publishStream, r *request, to *Owner) bool {
+	if l.producer != nil || to == nil || to.Addr == s.b.addr || r.hops >= maxHops {
+		return false
+	}
+	l.follow(to)
+	if l.owner == "" || l.owner == s.b.addr {
+		return false
+	}
+	r.hops++
+	r.hasty = true
 	return true
 }
 

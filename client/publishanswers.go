@@ -107,7 +107,11 @@ func ackOutcome(a *wire.Ack, owners *ownerCache, addr string) outcome {
 	}
 	e := refused("publish", addr, a.Failure())
 	e.RequestID = a.RequestID
-	return outcome{err: e}
+	o := outcome{err: e}
+	if a.HasOwner {
+		o.ack.Owner = owners.get(a)
+	}
+	return o
 }
 
 // An ownerCache remembers the owner a stream's acks last named, so that one

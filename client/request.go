@@ -28,6 +28,7 @@ type request struct {
 	atLeastOnce bool
 	attempts    int       // times sent again
 	reauths     int       // of those, for an expired token
+	hops        int       // times a broker named another one as the owner
 	failedAt    time.Time // first failure
 	last        *Error    // latest failure
 	doubtful    bool      // an attempt may have been applied

@@ -73,6 +73,8 @@ func (r *shardReader) failed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		return ErrEnded
+	case errors.Is(err, ErrDeleted):
+		return ErrDeleted
 	case errors.As(err, &broken):
 		return lost("subscription", "", RetryUnspecified, err)
 	case errors.As(err, &moved):

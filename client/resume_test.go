@@ -458,3 +458,36 @@ func TestALostShardIsSurfaced(t *testing.T) {
 		t.Errorf("at the end: %v", err)
 	}
 }
+
+// A subscription whose stream was deleted is over, and says so, with one shard
+// and with several.
+func TestADeletedStreamEndsTheSubscription(t *testing.T) {
+	for name, options := range map[string][]SubscribeOption{"one shard": nil, "all shards": {AllShards()}} {
+		t.Run(name, func(t *testing.T) {
+			p := subscriber(t, func(_ int, s *peerStream, m *wire.Subscribe) {
+				e := s.events(durableAt(0, 0))
+				e.batch(0, 0, "last")
+				e.send(&wire.StreamDeleted{SubscriptionID: m.SubscriptionID.Value})
+				e.CloseWrite()
+			})
+			c := dial(t, []string{p.addr()})
+			sub, err := c.Subscribe(testContext(t), "s", options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Close()
+			var told error
+			for _, err := range sub.Events(testContext(t)) {
+				if err != nil {
+					told = err
+				}
+			}
+			if !errors.Is(told, ErrDeleted) {
+				t.Errorf("told %v", told)
+			}
+			if _, err := sub.Next(testContext(t)); !errors.Is(err, ErrDeleted) {
+				t.Errorf("after the end: %v", err)
+			}
+		})
+	}
+}

@@ -128,6 +128,8 @@ func (r *shardReader) message(es *eventStream, m wire.Message, b *Batch) (filled
 		return false, &movedError{m}
 	case *wire.SubscriptionLagged:
 		return false, &laggedError{m.ResumeFrom}
+	case *wire.StreamDeleted:
+		return false, ErrDeleted
 	case *wire.Error:
 		return false, refused("subscription", es.addr, m.Failure())
 	default:

@@ -124,7 +124,8 @@ func (s *Subscription) start(ctx context.Context) error {
 // NextBatch no record is lost: NextBatch gives what Next has not given yet.
 //
 // The end of ctx leaves the subscription intact. [ErrEnded] says that the
-// broker ended it cleanly, [ErrClosed] that Close was called. A subscription
+// broker ended it cleanly, [ErrDeleted] that its stream was deleted, [ErrClosed]
+// that Close was called. A subscription
 // to several shards reports a lost shard once and goes on with the others;
 // every other error is final.
 func (s *Subscription) NextBatch(ctx context.Context) (*Batch, error) {
@@ -190,6 +191,10 @@ func (s *Subscription) current() *Batch {
 func (s *Subscription) shardEnded(err error) error {
 	if errors.Is(err, ErrClosed) {
 		s.ended = ErrClosed
+		return err
+	}
+	if errors.Is(err, ErrDeleted) {
+		s.ended = ErrDeleted // of all its shards
 		return err
 	}
 	s.open--

@@ -30,6 +30,9 @@ type ShardReport struct {
 	Kind string `json:"kind"`
 	// Label is whose log it is, "" where its identity is missing or damaged.
 	Label string `json:"shard"`
+	// UID is the creation of the stream or cache it belongs to, "" where nothing
+	// says so.
+	UID string `json:"uid,omitempty"`
 	recovery.Report
 }
 
@@ -139,7 +142,21 @@ func inspectOne(f fs.FS, dir string, space *Space, o InspectOptions, visit func(
 			out.Error = fmt.Sprintf("the directory holds the log of %s", id)
 		}
 	}
+	out.readUID(f, dir)
 	return visit(out)
+}
+
+// readUID adds to which creation of its name the shard belongs. A mark that is
+// damaged has the log refused where its uid is known.
+func (r *ShardReport) readUID(f fs.FS, dir string) {
+	uid, _, err := readUID(f, dir)
+	if r.UID = uid; err == nil || r.Verdict == recovery.Refuse {
+		return
+	}
+	r.Verdict, r.Steps, r.CutBytes, r.Error = recovery.Refuse, nil, 0, err.Error()
+	if damage, ok := errors.AsType[*segment.CorruptionError](err); ok {
+		r.Corruption, r.File = damage.Kind.String(), damage.Path
+	}
 }
 
 func kindOf(space *Space, plan *recovery.Plan) string {

@@ -15,6 +15,8 @@ import (
 // directory, so that a directory is open at most once.
 type slot struct {
 	id slotKey
+	// uid is what the log was opened for.
+	uid string
 	// wanted is closed when somebody waits for a log that is opened in the
 	// background.
 	wanted chan struct{}
@@ -24,6 +26,8 @@ type slot struct {
 	err  error
 	// urgent is true once wanted is closed; guarded by the store's mu.
 	urgent bool
+	// purging marks the place of a log that is being removed.
+	purging bool
 }
 
 // OpenLog returns the log of a shard, which it opens where it is not open:
@@ -32,17 +36,25 @@ type slot struct {
 // An end of ctx ends the waiting, not the opening.
 //
 // A log that must not be opened is answered with a *segment.CorruptionError, a
-// directory of another shard with a *MismatchError; the next call tries again.
+// directory of another shard with a *MismatchError, data of another creation of
+// the name with an *IdentityError; the next call tries again.
 // A log that was closed is opened anew.
 func (s *Store) OpenLog(ctx context.Context, space Space, key Key, o LogOptions) (*shardlog.Log, error) {
 	if !space.known() {
 		return nil, fmt.Errorf("storage: there is no space %q", space)
 	}
-	sl, err := s.slot(slotKey{space, key}, o)
-	if err != nil {
+	if err := checkUID(o.UID); err != nil {
 		return nil, err
 	}
-	return sl.wait(ctx)
+	for {
+		sl, err := s.slot(slotKey{space, key}, o)
+		if err != nil {
+			return nil, err
+		}
+		if log, err := sl.wait(ctx); err != errPurging {
+			return log, err
+		}
+	}
 }
 
 // slot finds the slot of a log, or makes one and starts to fill it.
@@ -58,15 +70,22 @@ func (s *Store) slot(id slotKey, o LogOptions) (*slot, error) {
 		if sl != nil {
 			before = sl.log
 		}
-		sl = &slot{id: id, wanted: make(chan struct{}), done: make(chan struct{})}
+		sl = newSlot(id, o.UID)
 		s.slots[id] = sl
 		go s.fill(sl, before, o)
+	}
+	if o.UID != "" && sl.uid != "" && o.UID != sl.uid {
+		return nil, &IdentityError{Path: shardDir(s.cfg.Root, id.space, id.key), Have: sl.uid, Want: o.UID}
 	}
 	if !o.Background && !sl.urgent {
 		sl.urgent = true
 		close(sl.wanted)
 	}
 	return sl, nil
+}
+
+func newSlot(id slotKey, uid string) *slot {
+	return &slot{id: id, uid: uid, wanted: make(chan struct{}), done: make(chan struct{})}
 }
 
 // wasClosed reports whether the slot's log was closed by its user.
@@ -107,7 +126,7 @@ func (s *Store) fill(sl *slot, before *shardlog.Log, o LogOptions) {
 	if before != nil {
 		_ = before.Close() // whoever closed it heard how that went
 	}
-	sl.log, sl.err = s.open(sl.id, o)
+	sl.log, sl.err = s.open(sl, o)
 	if sl.err != nil {
 		s.logger.Error("log not opened", "shard", sl.id.key.String(), "kind", sl.id.space.Kind(), "error", sl.err)
 		s.forget(sl)
@@ -123,7 +142,8 @@ func (s *Store) forget(sl *slot) {
 	}
 }
 
-func (s *Store) open(id slotKey, o LogOptions) (*shardlog.Log, error) {
+func (s *Store) open(sl *slot, o LogOptions) (*shardlog.Log, error) {
+	id := sl.id
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()
@@ -137,13 +157,21 @@ func (s *Store) open(id slotKey, o LogOptions) (*shardlog.Log, error) {
 	if err := claimDir(s.fs, dir, id); err != nil {
 		return nil, err
 	}
-	return shardlog.Open(s.fs, dir, s.logOptions(id, o))
+	if err := claimUID(s.fs, dir, id.key, o.UID); err != nil {
+		return nil, err
+	}
+	options := s.logOptions(id, o)
+	options.OnClosed = func() { s.forget(sl) }
+	return shardlog.Open(s.fs, dir, options)
 }
 
 // shardDir is the directory of a shard.
 func shardDir(root string, space Space, key Key) string {
 	return filepath.Join(root, string(space), DirName(key))
 }
+
+// journalName is the shard's directory as the commit journal names it.
+func journalName(id slotKey) string { return filepath.Join(string(id.space), DirName(id.key)) }
 
 // projectionSegment is the most a segment of a log grows to whose compaction
 // deletes segments while writers wait for the same disk: deleting a large file
@@ -165,7 +193,7 @@ func (s *Store) logOptions(id slotKey, o LogOptions) shardlog.Options {
 	out.BaseOffset = o.BaseOffset
 	out.Clock = s.clock
 	out.Gate = s.gate
-	out.Journal, out.JournalName = s.journal, filepath.Join(string(id.space), DirName(id.key))
+	out.Journal, out.JournalName = s.journal, journalName(id)
 	out.Descriptors = s.sealed[id.space]
 	out.Metrics = s.metrics
 	out.Logger = s.logger.With("shard", out.Name, "kind", id.space.Kind())

@@ -30,6 +30,9 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	var out Stats
 	for _, sl := range s.all() {
+		if sl.purging || sl.wasClosed() {
+			continue
+		}
 		log := sl.open()
 		if log == nil {
 			out.OpeningLogs++

@@ -33,8 +33,8 @@ type Config struct {
 	// Root is the directory of the store. It is made if it does not exist.
 	Root string
 	// Log holds the settings of every log. Its Name, Projection, Producers,
-	// Clock, Gate, Journal, Descriptors, Metrics, Logger, Admit and AfterRound
-	// are set by the store.
+	// Clock, Gate, Journal, Descriptors, Metrics, Logger, Admit, AfterRound
+	// and OnClosed are set by the store.
 	Log shardlog.Options
 	// MaxOpenSealed bounds the descriptors of sealed segments, for each space;
 	// 0 means 256.
@@ -72,6 +72,10 @@ type LogOptions struct {
 	AfterRound func()
 	// BaseOffset is where a log that does not exist yet begins.
 	BaseOffset uint64
+	// UID says which creation of its stream or cache the log is for. A log of
+	// another one is refused with an *[IdentityError], one of which nothing says
+	// so is adopted. Empty: nobody knows, and nothing is checked.
+	UID string
 	// Background marks an open that nobody waits for. It leaves room for those
 	// that somebody does, and becomes one when somebody asks for the same log.
 	Background bool
@@ -94,6 +98,13 @@ type Store struct {
 	// Slots to open a log in: every open takes one of opening, one that nobody
 	// waits for takes one of background first, which has one less.
 	opening, background chan struct{}
+
+	// emptying is held by who deletes what is in the trash; deleting ends when
+	// the store closes, which waits for cleaning: who removes logs.
+	emptying    sync.Mutex
+	deleting    context.Context
+	stopDeletes context.CancelFunc
+	cleaning    sync.WaitGroup
 
 	mu     sync.Mutex
 	slots  map[slotKey]*slot
@@ -146,6 +157,8 @@ func Open(f fs.FS, cfg Config, deps Deps) (*Store, error) {
 	if err := s.openJournal(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	s.deleting, s.stopDeletes = context.WithCancel(context.Background())
+	s.cleaning.Go(func() { s.emptyTrash(s.deleting) })
 	s.space = watchFreeSpace(f, cfg.Root, cfg.SoftFreeBytes, deps.Clock, deps.Logger)
 	return s, nil
 }
@@ -216,6 +229,8 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 
 	s.space.stop()
+	s.stopDeletes()
+	s.cleaning.Wait()
 	var (
 		group  errgroup.Group
 		mu     sync.Mutex
@@ -256,9 +271,7 @@ func (s *Store) CloseLog(ctx context.Context, space Space, key Key) error {
 	if err != nil {
 		return err
 	}
-	err = log.Close()
-	s.forget(slot)
-	return err
+	return log.Close()
 }
 
 // checkEvery is how often the free space is looked at.

@@ -66,6 +66,8 @@ func newMessage(typ string) Message {
 		return new(JSONEventBatch)
 	case "shard_moved":
 		return new(ShardMoved)
+	case "stream_deleted":
+		return new(StreamDeleted)
 	case "subscription_lagged":
 		return new(SubscriptionLagged)
 	case "cache_put":

@@ -191,6 +191,22 @@ func (m *ShardMoved) readFields(f *fields) {
 	f.u64("generation", &m.Generation)
 }
 
+// StreamDeleted ends an event stream whose stream was deleted by somebody's
+// order. It is negotiated by nothing: the published clients take it as they are,
+// and those that do not know it see their subscription end in error.
+type StreamDeleted struct {
+	SubscriptionID uint64
+}
+
+// MessageType implements [Message].
+func (*StreamDeleted) MessageType() string { return "stream_deleted" }
+
+func (m *StreamDeleted) appendFields(o object) object {
+	return o.u64("subscription_id", m.SubscriptionID)
+}
+
+func (m *StreamDeleted) readFields(f *fields) { f.u64("subscription_id", &m.SubscriptionID) }
+
 // SubscriptionLagged ends an event stream at the first drop, to a peer with
 // [FeatureSubscriptionLagged] (wire 7.4, 10).
 type SubscriptionLagged struct {

@@ -36,6 +36,7 @@ event_stream_hello: subscription_id R u64
 event: tenant_id R string, namespace R string, stream R string, payload R base64, offset O u64
 event_batch: tenant_id R string, namespace R string, stream R string, payloads R base64s, base_offset O u64
 shard_moved: subscription_id R u64, resume_from O u64, node_id O string, addr O string, generation R u64
+stream_deleted: subscription_id R u64
 subscription_lagged: subscription_id R u64, resume_from R u64
 cache_put: tenant_id R string, namespace R string, cache R string, key R string, value R base64, request_id O u64, ttl_ms N? u64
 cache_get: tenant_id R string, namespace R string, cache R string, key R string, request_id O u64

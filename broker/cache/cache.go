@@ -1,6 +1,11 @@
 package cache
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/felixlog/felix/broker/placed"
+)
 
 // A Name is the full name of a cache.
 type Name struct {
@@ -17,6 +22,16 @@ type Options struct {
 	// Durable keeps the cache on the log, where it survives a restart, is
 	// never evicted and can be watched. It needs a store with storage.
 	Durable bool
+	// UID is which creation of the name this is (control plane 4.4); it is
+	// written beside the logs, and logs of another one are refused. Empty:
+	// nobody knows, and nothing is checked.
+	UID string
+	// Placed has shards served only while they are assigned ([Cache.Assign]);
+	// otherwise all are served at once.
+	Placed bool
+	// Copies is how many brokers are to keep each shard; 0 means 1. With more
+	// no shard is served: they would not be kept.
+	Copies uint32
 }
 
 // A Cache is the handle of one named cache. It is safe for concurrent use.
@@ -26,13 +41,15 @@ type Cache struct {
 	name   Name
 	opts   Options
 	active atomic.Bool
-	cause  atomic.Pointer[error] // why it ended, for its watches
+	cause  atomic.Pointer[error] // why it ended
 
-	// shards are those on the log, nil in memory. They are opened once after
-	// is closed: when the cache that had the name before has let go of its
-	// logs. closed says so of this one.
-	shards        []logShard
-	after, closed chan struct{}
+	// parts are its shards as they are served now; nil in memory where all
+	// share one part of the map.
+	parts []atomic.Pointer[part]
+
+	// placing guards seats, and the parts against two changes at once.
+	placing sync.Mutex
+	seats   []placed.Seat // nil unless placed
 }
 
 // An Item is a value as it is stored.
@@ -60,25 +77,26 @@ func (c *Cache) Shards() uint32 { return c.opts.Shards }
 func (c *Cache) Active() bool { return c.active.Load() }
 
 // Get reads a key of a shard. In memory it allocates nothing, and on the log
-// the value, which is the caller's. Errors: [ErrRemoved], and on the log
-// [*ShardError], [*UnavailableError] and those of the log: an error is never
-// told as a miss.
+// the value, which is the caller's. Errors: [ErrRemoved],
+// [*placed.NotServedError], and on the log [*ShardError], [*UnavailableError]
+// and those of the log: an error is never told as a miss.
 func (c *Cache) Get(shard uint32, key []byte) (Item, bool, error) {
 	if c.Durable() {
 		return c.getLog(shard, key)
 	}
-	return c.getMemory(key)
+	return c.getMemory(shard, key)
 }
 
-func (c *Cache) getMemory(key []byte) (Item, bool, error) {
-	if !c.active.Load() {
-		return Item{}, false, ErrRemoved
+func (c *Cache) getMemory(shard uint32, key []byte) (Item, bool, error) {
+	scope, err := c.scope(shard)
+	if err != nil {
+		return Item{}, false, err
 	}
 	s := c.store
-	sh := s.shardOf(c.id, key)
+	sh := s.shardOf(scope, key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e := s.live(sh, sh.index[scoped{c.id, string(key)}])
+	e := s.live(sh, sh.index[scoped{scope, string(key)}])
 	if e == nil {
 		sh.misses++
 		return Item{}, false, nil
@@ -96,15 +114,29 @@ func (c *Cache) End() { c.Close(ErrRemoved) }
 // Close is End for a broker that stops: watches end with cause, after what
 // they have queued. Closing again does nothing.
 func (c *Cache) Close(cause error) {
+	c.placing.Lock()
 	if !c.cause.CompareAndSwap(nil, &cause) {
+		c.placing.Unlock()
 		return
 	}
 	c.active.Store(false)
-	if c.Durable() {
-		c.endLog(cause)
-		return
+	served := c.served()
+	c.placing.Unlock()
+	if c.parts == nil {
+		c.store.removeScope(c.id)
 	}
-	for i := range c.store.shards {
-		c.store.shards[i].removeCache(c.store, c.id)
+	for _, p := range served {
+		if p.log == nil {
+			c.store.removeScope(p.scope)
+		}
 	}
+	endLogs(served, cause)
+}
+
+// ended is why the cache serves no longer; nil while it does.
+func (c *Cache) ended() error {
+	if cause := c.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
 }

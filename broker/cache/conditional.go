@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/felixlog/felix/broker/placed"
+
 // A Condition is what must hold for a conditional write. The zero Condition
 // always holds.
 type Condition struct {
@@ -55,7 +57,7 @@ func resultOf(applied bool, e *entry) Result {
 	return Result{Applied: applied, Version: e.version, HasVersion: true}
 }
 
-func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) {
+func (c *Cache) put(shard uint32, key, value []byte, ttl TTL, cond Condition) (Result, error) {
 	s := c.store
 	deadline, err := ttl.deadline(s.clock)
 	if err != nil {
@@ -65,15 +67,19 @@ func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) 
 	if size > s.cfg.MaxBytes {
 		return Result{}, &TooLargeError{Size: size, Limit: s.cfg.MaxBytes}
 	}
+	scope, err := c.scope(shard)
+	if err != nil {
+		return Result{}, err
+	}
 	stored := append(make([]byte, 0, len(value)), value...)
-	sh := s.shardOf(c.id, key)
+	sh := s.shardOf(scope, key)
 	for {
 		sh.mu.Lock()
-		if !c.active.Load() {
+		if err := c.still(shard, scope); err != nil {
 			sh.mu.Unlock()
-			return Result{}, ErrRemoved
+			return Result{}, err
 		}
-		e := s.live(sh, sh.index[scoped{c.id, string(key)}])
+		e := s.live(sh, sh.index[scoped{scope, string(key)}])
 		if !cond.holds(e) {
 			r := resultOf(false, e)
 			sh.mu.Unlock()
@@ -85,7 +91,7 @@ func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) 
 		}
 		if s.reserve(growth, entries) {
 			if e == nil {
-				e = sh.insert(scoped{c.id, string(key)})
+				e = sh.insert(scoped{scope, string(key)})
 			}
 			e.value = stored
 			e.version = s.version.Add(1)
@@ -102,15 +108,26 @@ func (c *Cache) put(key, value []byte, ttl TTL, cond Condition) (Result, error) 
 	}
 }
 
-func (c *Cache) remove(key []byte, cond Condition) (Item, Result, error) {
-	s := c.store
-	if !c.active.Load() {
-		return Item{}, Result{}, ErrRemoved
+// still says that entries of a scope may be written: who removes them does so
+// after the shard is served no longer, under the lock held here.
+func (c *Cache) still(shard uint32, scope uint64) error {
+	now, err := c.scope(shard)
+	if err == nil && now != scope {
+		err = &placed.NotServedError{Shard: c.placedName(shard), Reason: placed.Moving}
 	}
-	sh := s.shardOf(c.id, key)
+	return err
+}
+
+func (c *Cache) remove(shard uint32, key []byte, cond Condition) (Item, Result, error) {
+	s := c.store
+	scope, err := c.scope(shard)
+	if err != nil {
+		return Item{}, Result{}, err
+	}
+	sh := s.shardOf(scope, key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e := s.live(sh, sh.index[scoped{c.id, string(key)}])
+	e := s.live(sh, sh.index[scoped{scope, string(key)}])
 	if e == nil || !cond.holds(e) {
 		return Item{}, resultOf(false, e), nil
 	}

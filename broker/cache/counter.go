@@ -36,12 +36,12 @@ func (c *Cache) CounterAdd(shard uint32, key []byte, delta int64, done CounterDo
 // CounterGet reads a counter. One that was never written is not there, which
 // differs from 0. Errors as CounterAdd.
 func (c *Cache) CounterGet(shard uint32, key []byte) (int64, bool, error) {
-	_, open, err := c.counters(shard)
+	sh, open, err := c.counters(shard)
 	if err != nil {
 		return 0, false, err
 	}
 	sum, found, err := open.Index.Get(key)
-	return sum, found, c.logError(err)
+	return sum, found, sh.outcome(err)
 }
 
 // counters finds a shard's counters, and opens them where nobody did.
@@ -61,8 +61,8 @@ func (c *Cache) counters(shard uint32) (*logShard, *keyed.Open[*kvlog.Counters],
 	stop := c.store.clock.AfterFunc(countersWait, func() { cancel(sh.unavailable(Opening, nil)) })
 	defer stop()
 	if err := sh.counters.Ready(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, sh.outcome(err)
 	}
 	open, err := sh.counters.Use()
-	return sh, open, err
+	return sh, open, sh.outcome(err)
 }

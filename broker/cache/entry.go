@@ -8,9 +8,9 @@ const EntryOverhead = 160
 
 func entrySize(key, value int) int64 { return int64(key) + int64(value) + EntryOverhead }
 
-// scoped is a key within the cache it belongs to.
+// scoped is a key within the cache, or the shard of one, it belongs to.
 type scoped struct {
-	cache uint64
+	scope uint64
 	key   string
 }
 

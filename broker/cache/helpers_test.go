@@ -140,7 +140,7 @@ func check(t interface{ Fatalf(string, ...any) }, s *Store) {
 		}
 		timed := 0
 		for slot, e := range sh.entries {
-			if e.slot != slot || sh.index[e.name] != e || s.shardOf(e.name.cache, []byte(e.name.key)) != sh {
+			if e.slot != slot || sh.index[e.name] != e || s.shardOf(e.name.scope, []byte(e.name.key)) != sh {
 				t.Fatalf("shard %d: entry %v is misplaced", i, e.name)
 			}
 			if (e.deadline != 0) != (e.order >= 0) || e.order >= 0 && sh.expiry[e.order] != e {

@@ -3,7 +3,7 @@ package cache
 // ShardInfo describes one shard of a cache on the log.
 type ShardInfo struct {
 	Shard uint32
-	// Err is an [*UnavailableError] when the shard cannot be used; the rest
+	// Err says why the shard cannot be used, as [Cache.Ready] does; the rest
 	// is zero then.
 	Err error
 	// Entries are the keys of the index and Bytes their records.
@@ -21,9 +21,17 @@ type ShardInfo struct {
 // Info describes the shards of a cache on the log, and nothing of one in
 // memory.
 func (c *Cache) Info() []ShardInfo {
-	infos := make([]ShardInfo, len(c.shards))
-	for i := range c.shards {
-		infos[i] = c.shards[i].info()
+	if !c.Durable() {
+		return nil
+	}
+	infos := make([]ShardInfo, c.opts.Shards)
+	for i := range infos {
+		sh, err := c.logShard(uint32(i))
+		if err != nil {
+			infos[i] = ShardInfo{Shard: uint32(i), Err: err}
+			continue
+		}
+		infos[i] = sh.info()
 	}
 	return infos
 }
@@ -32,7 +40,7 @@ func (s *logShard) info() ShardInfo {
 	info := ShardInfo{Shard: s.index}
 	open, err := s.values.Use()
 	if err != nil {
-		info.Err = err
+		info.Err = s.outcome(err)
 		return info
 	}
 	info.Entries = int64(open.Index.Len())

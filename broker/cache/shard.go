@@ -70,12 +70,12 @@ func (sh *shard) remove(e *entry) {
 	}
 }
 
-// removeCache lets go of all entries of one cache.
-func (sh *shard) removeCache(s *Store, cache uint64) {
+// removeScope lets go of all entries of one scope.
+func (sh *shard) removeScope(s *Store, scope uint64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i := len(sh.entries) - 1; i >= 0; i-- {
-		if e := sh.entries[i]; e.name.cache == cache {
+		if e := sh.entries[i]; e.name.scope == scope {
 			s.drop(sh, e)
 		}
 	}

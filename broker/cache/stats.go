@@ -61,24 +61,21 @@ func (c *logCounters) applied(op Op) {
 func (s *Store) addLog(st *Stats) {
 	st.Hits, st.Misses = s.onLog.hits.Load(), s.onLog.misses.Load()
 	st.Puts, st.Deletes = s.onLog.puts.Load(), s.onLog.deletes.Load()
-	for _, c := range s.logCaches() {
-		for i := range c.shards {
-			sh := &c.shards[i]
-			st.Watches += sh.hub.count.Load()
-			if open := sh.values.Opened(); open != nil {
-				st.LogEntries += int64(open.Index.Len())
-				st.LogLiveBytes += open.Index.LiveBytes()
-				st.LogBytes += open.Log.Bytes()
-			}
-			if open := sh.counters.Opened(); open != nil {
-				st.LogBytes += open.Log.Bytes()
-			}
+	for _, sh := range s.logShards() {
+		st.Watches += sh.hub.count.Load()
+		if open := sh.values.Opened(); open != nil {
+			st.LogEntries += int64(open.Index.Len())
+			st.LogLiveBytes += open.Index.LiveBytes()
+			st.LogBytes += open.Log.Bytes()
+		}
+		if open := sh.counters.Opened(); open != nil {
+			st.LogBytes += open.Log.Bytes()
 		}
 	}
 }
 
-func (s *Store) logCaches() []*Cache {
+func (s *Store) logShards() []*logShard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.caches))
+	return slices.Collect(maps.Values(s.newest))
 }

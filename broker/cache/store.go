@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/felixlog/felix/broker/keyed"
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/broker/steady"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/kvlog"
@@ -99,8 +100,13 @@ type Store struct {
 	snapshots chan struct{}
 	heldKeys  atomic.Int64
 
-	mu     sync.Mutex
-	caches map[Name]*Cache // the newest on the log of each name
+	// leaving is shards taken away that let go of their logs.
+	leaving sync.WaitGroup
+
+	mu sync.Mutex
+	// newest is the shard on the log that has a name, until it has let go of
+	// its logs.
+	newest map[storage.Key]*logShard
 }
 
 // NewStore returns an empty store. Close it. Versions of caches in memory
@@ -112,7 +118,7 @@ func NewStore(cfg Config, clock Clock) *Store {
 		clock:     steady.New(clock),
 		hash:      maphash.MakeSeed(),
 		snapshots: make(chan struct{}, snapshotsAtOnce),
-		caches:    make(map[Name]*Cache),
+		newest:    make(map[storage.Key]*logShard),
 	}
 	s.version.Store(uint64(max(clock.Now().UnixMicro(), 0)))
 	for i := range s.shards {
@@ -125,52 +131,41 @@ func NewStore(cfg Config, clock Clock) *Store {
 
 // NewCache returns the handle of a new cache. In memory it is empty. On the
 // log it is opened in the background, once the one that had the name before
-// has ended, and holds what is on disk.
+// has ended, and holds what is on disk. The shards of a placed one wait to be
+// assigned.
 func (s *Store) NewCache(name Name, opts Options) *Cache {
 	if opts.Shards == 0 {
 		opts.Shards = 1
 	}
 	c := &Cache{store: s, id: s.ids.Add(1), name: name, opts: opts}
 	c.active.Store(true)
-	if opts.Durable {
-		s.openCache(c)
+	if opts.Placed {
+		c.seats = make([]placed.Seat, opts.Shards)
+	}
+	if opts.Placed || opts.Durable || opts.Copies > 1 {
+		c.parts = make([]atomic.Pointer[part], opts.Shards)
+	}
+	c.placing.Lock()
+	defer c.placing.Unlock()
+	for i := range c.parts {
+		if opts.Placed {
+			c.vacate(uint32(i), nil)
+		} else {
+			c.serve(uint32(i))
+		}
 	}
 	return c
 }
 
-func (s *Store) openCache(c *Cache) {
-	c.shards = make([]logShard, c.opts.Shards)
-	c.closed = make(chan struct{})
-	s.mu.Lock()
-	if before := s.caches[c.name]; before != nil {
-		c.after = before.closed
-	} else {
-		c.after = make(chan struct{})
-		close(c.after)
-	}
-	s.caches[c.name] = c
-	s.mu.Unlock()
-	for i := range c.shards {
-		c.shards[i].init(c, uint32(i))
-		c.shards[i].values.Start()
-	}
-}
-
-// forget lets go of a cache on the log that has ended.
-func (s *Store) forget(c *Cache) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.caches[c.name] == c {
-		delete(s.caches, c.name)
-	}
-}
-
 // Close ends what the store does in the background. Its caches are closed
 // before it, and its storage after.
-func (s *Store) Close() { s.sweep.close() }
+func (s *Store) Close() {
+	s.leaving.Wait()
+	s.sweep.close()
+}
 
-func (s *Store) shardOf(cache uint64, key []byte) *shard {
-	return &s.shards[(maphash.Bytes(s.hash, key)+mix(cache))%shardCount]
+func (s *Store) shardOf(scope uint64, key []byte) *shard {
+	return &s.shards[(maphash.Bytes(s.hash, key)+mix(scope))%shardCount]
 }
 
 // live is e unless it has expired; then it is removed, and there is none. The

@@ -105,7 +105,7 @@ func (w *sweeper) close() {
 // noteExpiry logs the first of a run of failures: the pass comes again each
 // second.
 func (s *logShard) noteExpiry(err error) {
-	if err == nil || s.cache.logError(err) == ErrRemoved {
+	if err == nil || s.cause.Load() != nil {
 		s.expiryFailing.Store(false)
 		return
 	}

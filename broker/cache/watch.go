@@ -48,14 +48,17 @@ type Watch struct {
 	taken   []Change // what the consumer took last, reused by the next take
 	bytes   int64
 	end     error // no change is accepted any more
+	// finished: the cache ended it, and nothing that it matched was lost; left:
+	// it was still reading history.
+	finished, left bool
 }
 
 // Watch watches one shard of a cache on the log: what o asks for, then every
 // later change of the matching keys, once and in order (wire 11). Close it.
 // It waits, as long as ctx lasts, for a shard that is being opened. Errors:
 // [*NeedsLogError], [*InvalidWatchError], [*CursorError], [*WatchBusyError],
-// [*ShardError], [*UnavailableError], [ErrRemoved], the cause of ctx, and those
-// of reading the log.
+// [*ShardError], [*UnavailableError], [*placed.NotServedError], [ErrRemoved],
+// the cause of ctx, and those of reading the log.
 func (c *Cache) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if !c.Durable() {
 		return nil, &NeedsLogError{Cache: c.name, What: "watch"}
@@ -96,7 +99,7 @@ func (c *Cache) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	}
 	if err := w.begin(ctx, open.Index, o); err != nil {
 		sh.hub.leave(w)
-		return nil, c.logError(err)
+		return nil, sh.outcome(err)
 	}
 	return w, nil
 }
@@ -257,6 +260,7 @@ func (w *Watch) leave(err error) {
 	w.shard.cache.store.releaseKeys(w)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.left = w.left || !w.joined && err != ErrWatchClosed
 	w.end, w.joined, w.queue, w.bytes = err, true, nil, 0
 	w.signal()
 }
@@ -266,7 +270,7 @@ func (w *Watch) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.end == nil {
-		w.end = err
+		w.end, w.finished = err, true
 		w.signal()
 	}
 }

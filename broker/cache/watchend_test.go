@@ -68,7 +68,7 @@ func TestWatchesEndWithTheCache(t *testing.T) {
 	if _, err := ends(t, history); err != cause {
 		t.Fatal(err)
 	}
-	if _, err := c.Watch(t.Context(), WatchOptions{}); err != ErrRemoved {
+	if _, err := c.Watch(t.Context(), WatchOptions{}); err != cause {
 		t.Fatal(err)
 	}
 }

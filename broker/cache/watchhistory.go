@@ -119,11 +119,7 @@ func (w *Watch) lost(err error) error {
 	if errors.As(err, &trimmed) {
 		return &LaggedError{ResumeFrom: w.seen}
 	}
-	c := w.shard.cache
-	if err = c.logError(err); err == ErrRemoved {
-		return *c.cause.Load()
-	}
-	return err
+	return w.shard.outcome(err)
 }
 
 // holdKeys counts the keys whose values are still to be read for w. One watch

@@ -22,10 +22,12 @@ func (w *Watch) Position() (offset uint64, ok bool) {
 		return w.queue[0].Offset, true
 	case errors.As(w.end, &lagged):
 		return lagged.ResumeFrom, true
-	case w.end != nil:
+	case w.end == ErrWatchClosed:
 		return 0, false
-	case !w.joined:
+	case w.left, !w.joined:
 		return w.seen, true
+	case w.end != nil && !w.finished:
+		return 0, false
 	}
 	return max(w.live, h.through), true
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/felixlog/felix/broker/placed"
 )
 
 func wantPosition(t *testing.T, w *Watch, want uint64) {
@@ -100,4 +102,46 @@ func TestWatchPositionAtTheEnd(t *testing.T) {
 	if at, ok := w.Position(); ok {
 		t.Fatalf("a closed watch stands at %d", at)
 	}
+}
+
+func wantMoved(t *testing.T, w *Watch) []Change {
+	t.Helper()
+	changes, err := ends(t, w)
+	var moved *placed.NotServedError
+	if !errors.As(err, &moved) || moved.Reason != placed.Moving {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+// A watch whose shard goes to another broker knows where to go on: behind what
+// it was told, whether that came from the queue or from the log.
+func TestWatchPositionOfAShardThatMoves(t *testing.T) {
+	d := newDisk(t, Config{})
+	c := d.store.NewCache(Name{"t", "n", "moving"}, Options{Durable: true, Placed: true})
+	d.caches = append(d.caches, c)
+	if err := c.Assign(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	live, unread, history := watch(t, c, WatchOptions{}), watch(t, c, WatchOptions{}), watch(t, c, WatchOptions{HasFrom: true})
+	for i := range 3 {
+		mustPut(t, c, fmt.Sprint("k", i), "v", TTL{})
+	}
+	next(t, live, 3)
+	late := watch(t, c, WatchOptions{HasFrom: true, From: 1})
+	if err := c.Unassign(0, 2, "moves"); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*Watch{live, unread, history} {
+		wantMoved(t, w)
+		wantPosition(t, w, 3)
+	}
+	from := uint64(1) // how much it read of the log before that closed is chance
+	for _, change := range wantMoved(t, late) {
+		from = change.Offset + 1
+	}
+	wantPosition(t, late, from)
 }

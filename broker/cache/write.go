@@ -49,7 +49,7 @@ type Flusher = keyed.Flusher
 // write is durable, or before Write returns when nothing had to be written.
 //
 // Errors for done: [*InvalidTTLError], [*TooLargeError], [*ShardError],
-// [*UnavailableError], [ErrRemoved]. On the log also *kvlog.InvalidWriteError,
+// [*UnavailableError], [*placed.NotServedError], [ErrRemoved]. On the log also *kvlog.InvalidWriteError,
 // *shardlog.FullError, *shardlog.IOError and shardlog.ErrBusy, after which
 // nothing was written, and *shardlog.SyncFailedError, after which, if it says
 // Unknown, the write may or may not be there at the next start.
@@ -58,14 +58,14 @@ func (c *Cache) Write(shard uint32, w Write, done WriteDone) {
 		c.writeLog(shard, w, done)
 		return
 	}
-	done.Written(c.writeMemory(w))
+	done.Written(c.writeMemory(shard, w))
 }
 
-func (c *Cache) writeMemory(w Write) (Result, error) {
+func (c *Cache) writeMemory(shard uint32, w Write) (Result, error) {
 	if w.Op == Delete {
-		item, r, err := c.remove(w.Key, w.Condition)
+		item, r, err := c.remove(shard, w.Key, w.Condition)
 		r.Removed, r.HasRemoved = item, r.Applied
 		return r, err
 	}
-	return c.put(w.Key, w.Value, w.TTL, w.Condition)
+	return c.put(shard, w.Key, w.Value, w.TTL, w.Condition)
 }

@@ -94,7 +94,7 @@ func (w *logWrite) complete() {
 	w.shard, w.done, w.result, w.err = nil, nil, kvlog.Result{}, nil
 	logWrites.Put(w)
 	if err != nil {
-		done.Written(Result{}, shard.cache.logError(err))
+		done.Written(Result{}, shard.outcome(err))
 		return
 	}
 	result := Result{Applied: r.Applied, Version: r.Version, HasVersion: r.HasVersion}
@@ -138,7 +138,7 @@ func (a *logAdd) complete() {
 		err = &CounterOverflowError{Sum: overflow.Sum, Delta: overflow.Delta}
 	}
 	if err != nil {
-		done.Added(0, shard.cache.logError(err))
+		done.Added(0, shard.outcome(err))
 		return
 	}
 	done.Added(sum, nil)

@@ -51,6 +51,8 @@ func NewShared(s *storage.Store, clock *steady.Clock, rate int64) *Shared {
 // An Owner is whose parts they are.
 type Owner struct {
 	Key storage.Key
+	// UID is which creation of the name the logs are for, "" where nobody knows.
+	UID string
 	// After is closed when whoever had the logs before has let go of them.
 	After <-chan struct{}
 	// Removed answers what comes after End.
@@ -104,6 +106,23 @@ func (p *Part[T]) Init(s *Shared, o *Owner, space storage.Space, build func(kvlo
 
 // Opened is the part if it can be used, else nil. It starts nothing.
 func (p *Part[T]) Opened() *Open[T] { return p.open.Load() }
+
+// Failure is why the last opening failed; nil while one runs or where none did.
+// It starts nothing.
+func (p *Part[T]) Failure() error {
+	p.mu.Lock()
+	o := p.opening
+	p.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	select {
+	case <-o.done:
+		return o.err
+	default:
+		return nil
+	}
+}
 
 // Use is the part for one request. Without one it says why, and starts what
 // makes the next request succeed. Errors: Owner.Removed, or what
@@ -217,7 +236,7 @@ func (p *Part[T]) run(o *opening, waiting context.Context) {
 }
 
 func (p *Part[T]) load(waiting context.Context) (*shardlog.Log, T, error) {
-	options := storage.LogOptions{AfterRound: p.Round.Over, Background: true}
+	options := storage.LogOptions{UID: p.owner.UID, AfterRound: p.Round.Over, Background: true}
 	log, err := p.shared.storage.OpenLog(waiting, p.space, p.owner.Key, options)
 	if err != nil && waiting.Err() != nil {
 		options.Background = false

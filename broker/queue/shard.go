@@ -43,6 +43,7 @@ func newShard(s *Store, src Source, before *shard) *shard {
 	name := src.Name()
 	sh.owner = keyed.Owner{
 		Key:         storage.Key{Tenant: name.Tenant, Namespace: name.Namespace, Name: name.Name, Shard: src.Index()},
+		UID:         src.UID(),
 		After:       after(before),
 		Removed:     errLogClosed,
 		Unavailable: sh.unavailable,

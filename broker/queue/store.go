@@ -16,6 +16,8 @@ type Source interface {
 	ID() uint64
 	Name() stream.Name
 	Index() uint32
+	// UID is which creation of the stream it belongs to, "" where nobody knows.
+	UID() string
 	// Err is why the shard serves no longer; nil while it does.
 	Err() error
 	Durable() bool
@@ -171,11 +173,15 @@ func (s *Store) shardOf(src Source) (*shard, error) {
 }
 
 // End closes the groups of a source that serves no longer: its Err says so.
-// Polls that wait end with cause. What was not written is answered with it.
+// Polls that wait end with cause. What was not written is answered with it. Its
+// logs are closed when End returns, whoever else ends it.
 func (s *Store) End(src Source, cause error) {
 	s.mu.Lock()
 	sh := s.shards[src.ID()]
 	delete(s.shards, src.ID())
+	if newest := s.newest[shardName{src.Name(), src.Index()}]; sh == nil && newest != nil && newest.src.ID() == src.ID() {
+		sh = newest // being ended
+	}
 	s.mu.Unlock()
 	if sh != nil {
 		sh.end(cause)

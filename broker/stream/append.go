@@ -41,6 +41,9 @@ type Appender interface {
 // Errors: [*UnavailableError], [*StorageFullError], [*OffsetMismatchError],
 // [*RefusedError], why the shard serves no longer.
 func (sh *Shard) Append(e *Envelope, opts *Append, entry *shardlog.Entry, a Appender) (held bool, err error) {
+	if err := sh.Err(); err != nil {
+		return false, err
+	}
 	d := sh.durable
 	if !d.turns.reserve(d, a) {
 		return true, nil

@@ -75,14 +75,19 @@ func (d *durable) open(background bool) {
 		<-d.tried
 		return
 	}
-	if before := d.shard.stream.before; before != nil {
-		<-before
-	}
+	d.awaitBefore()
 	d.opening.Lock()
 	d.try(background)
 	d.opening.Unlock()
 	close(d.tried)
 	d.turns.goOn()
+}
+
+// awaitBefore waits until whoever had the shard's logs before has let go.
+func (d *durable) awaitBefore() {
+	if before := d.shard.before; before != nil {
+		<-before
+	}
 }
 
 // try opens the log; opening is held.
@@ -100,7 +105,8 @@ func (d *durable) try(background bool) {
 }
 
 // heals says that opening a log again may end otherwise without anybody's
-// doing: what is damaged stays damaged, a full disk may have room.
+// doing: what is damaged stays damaged, a full disk may have room, and data of
+// another uid may have been removed.
 func heals(err error) bool {
 	var damaged *segment.CorruptionError
 	var foreign *storage.MismatchError
@@ -123,6 +129,7 @@ func (d *durable) closeLog() {
 		// What could not be written was answered to whom it concerned.
 		_ = log.Close()
 	}
+	d.shard.stream.retention.leave(d.shard)
 	d.turns.flush()
 }
 
@@ -131,7 +138,7 @@ func (sh *Shard) openLog(background bool) (*shardlog.Log, error) {
 	s := sh.stream
 	r := s.retention.get()
 	log, err := sh.hub.cfg.Logs.OpenLog(context.Background(), s.name, sh.index, LogOptions{
-		Retention: sh.hub.retention(r), AfterRound: sh.durable.turns.flush, Background: background,
+		Retention: sh.hub.retention(r), UID: s.opts.UID, AfterRound: sh.durable.turns.flush, Background: background,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 // LogOptions are what a stream asks of the log under one of its shards.
 type LogOptions struct {
 	Retention Retention
+	// UID is the stream's.
+	UID string
 	// AfterRound is called after the completions of one round of commits.
 	AfterRound func()
 	// Background says that nobody waits for the log yet.

@@ -36,6 +36,16 @@ type Options struct {
 	// QueuePolicy is that of subscriptions which name none; DefaultPolicy
 	// leaves it to the [Config].
 	QueuePolicy QueuePolicy
+	// UID is which creation of the name this is (control plane 4.4); it is
+	// written beside the logs, and logs of another one are refused. Empty:
+	// nobody knows, and nothing is checked.
+	UID string
+	// Placed has shards served only while they are assigned
+	// ([Stream.Assign]); otherwise all are served at once.
+	Placed bool
+	// Copies is how many brokers are to keep each shard; 0 means 1. With more
+	// no shard is served: they would not be kept.
+	Copies uint32
 }
 
 // A QueuePolicy says what happens to a batch that finds a subscription's
@@ -112,6 +122,10 @@ type Config struct {
 	PageBytes int
 	// Logs opens the logs of durable streams; nil where there is no storage.
 	Logs Logs
+	// Release is called in the background for each shard of a durable stream
+	// that serves no longer, before its log is closed: for what others keep
+	// beside it. It may wait for that to be closed. Nil does nothing.
+	Release func(sh *Shard, cause error)
 	// Retention is what logs keep where their stream has no bound of its own.
 	Retention Retention
 	// Encoder writes event frames; nil makes the bare block the frame.

@@ -38,6 +38,13 @@ func (r *retention) join(sh *Shard, log *shardlog.Log, opened Retention) error {
 	return log.SetRetention(sh.hub.retention(r.bounds))
 }
 
+// leave forgets the log of a shard that is closed.
+func (r *retention) leave(sh *Shard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.logs, sh)
+}
+
 // Retention is the stream's own bounds.
 func (s *Stream) Retention() Retention { return s.retention.get() }
 

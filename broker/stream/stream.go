@@ -2,9 +2,11 @@ package stream
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/felixlog/felix/broker/admission"
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/broker/schedule"
 )
 
@@ -17,19 +19,23 @@ type Owner struct {
 
 // A Stream is a named set of shards.
 type Stream struct {
+	hub    *Hub
 	name   Name
 	opts   Options
-	shards []*Shard
+	owner  Owner
+	shards []atomic.Pointer[Shard]
 	active atomic.Bool
 
+	// placing guards seats, and the shards against two changes at once.
+	placing sync.Mutex
+	seats   []placed.Seat // nil unless placed
+
 	retention retention
-	// before is closed when the stream that had the name before has let go of
-	// its logs; nil when there was none.
-	before chan struct{}
 }
 
 // NewStream makes an active stream. Shards in memory are empty; durable ones
-// are opened in the background, and what needs them waits for them.
+// are opened in the background, and what needs them waits for them. Placed ones
+// wait to be assigned.
 func (h *Hub) NewStream(name Name, opts Options, owner Owner) (*Stream, error) {
 	if opts.Shards == 0 {
 		opts.Shards = 1
@@ -40,15 +46,23 @@ func (h *Hub) NewStream(name Name, opts Options, owner Owner) (*Stream, error) {
 	if opts.Durable && h.cfg.Logs == nil {
 		return nil, fmt.Errorf("stream %s is durable and there is no storage", name)
 	}
-	s := &Stream{name: name, opts: opts, shards: make([]*Shard, opts.Shards)}
+	s := &Stream{hub: h, name: name, opts: opts, owner: owner, shards: make([]atomic.Pointer[Shard], opts.Shards)}
 	s.retention.bounds = opts.Retention
-	for i := range s.shards {
-		s.shards[i] = h.newShard(s, uint32(i), owner)
+	if opts.Placed {
+		s.seats = make([]placed.Seat, opts.Shards)
 	}
 	s.active.Store(true)
-	if opts.Durable {
-		h.opener.start(s)
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	var begun []*Shard
+	for i := range opts.Shards {
+		if opts.Placed {
+			s.vacate(i, placed.NotAssigned, nil)
+		} else if sh := s.serve(i); sh != nil {
+			begun = append(begun, sh)
+		}
 	}
+	s.openLogs(begun)
 	return s, nil
 }
 
@@ -66,12 +80,13 @@ func (s *Stream) Options() Options {
 // Shards is the number of shards.
 func (s *Stream) Shards() uint32 { return s.opts.Shards }
 
-// Shard is the shard with index i, or nil when there is none.
+// Shard is the shard with index i as it is served now, or nil when there is
+// none. One that is not served here refuses everything.
 func (s *Stream) Shard(i uint32) *Shard {
 	if i >= uint32(len(s.shards)) {
 		return nil
 	}
-	return s.shards[i]
+	return s.shards[i].Load()
 }
 
 // Active says that the stream is registered.
@@ -82,13 +97,20 @@ func (s *Stream) Active() bool { return s.active.Load() }
 // queued, history is let go. The cause is [ErrRemoved] unless the whole broker
 // stops.
 func (s *Stream) End(cause error) {
+	s.placing.Lock()
+	defer s.placing.Unlock()
 	if !s.active.CompareAndSwap(true, false) {
 		return
 	}
-	for _, sh := range s.shards {
+	var ended []*Shard
+	for i := range s.shards {
+		sh := s.shards[i].Load()
 		sh.finish(cause)
+		if !sh.vacant {
+			ended = append(ended, sh)
+		}
 	}
-	if s.opts.Durable {
-		s.shards[0].hub.opener.stop(s)
+	if s.opts.Durable && len(ended) > 0 {
+		s.hub.opener.stop(ended, cause)
 	}
 }

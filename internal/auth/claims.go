@@ -9,10 +9,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// The fixed parts of a token (wire 17.1).
+// tokenIssuer is the fixed issuer of a token (wire 17.1).
+const tokenIssuer = "felix-auth"
+
+// The audiences of tokens. They are apart so that a broker, which sees the
+// tokens of its clients, has nothing that the control plane would take.
 const (
-	tokenIssuer   = "felix-auth"
-	tokenAudience = "felix-broker"
+	AudienceBroker       = "felix-broker"
+	AudienceControlPlane = "felix-controlplane"
 )
 
 // claims is the body of a token. The audience is a single string on purpose:
@@ -27,6 +31,27 @@ type claims struct {
 	Expires   *seconds `json:"exp"`
 	ID        string   `json:"jti,omitempty"`
 	Perms     []string `json:"perms"`
+	Actor     *party   `json:"act,omitempty"`     // who acts for the subject
+	MayAct    *party   `json:"may_act,omitempty"` // who may have itself made the actor
+}
+
+// A party is somebody named in a token (RFC 8693 4.1).
+type party struct {
+	Subject string `json:"sub"`
+}
+
+func partyOf(subject string) *party {
+	if subject == "" {
+		return nil
+	}
+	return &party{subject}
+}
+
+func (p *party) subject() string {
+	if p == nil {
+		return ""
+	}
+	return p.Subject
 }
 
 // seconds is a time as a token writes it: Unix seconds, perhaps with a

@@ -27,7 +27,7 @@ var reasonTexts = map[Reason]string{
 	ReasonUnavailable: "signing keys of the tenant are not available",
 	ReasonSignature:   "token is not signed by a key of the tenant",
 	ReasonIssuer:      "token issuer is not " + tokenIssuer,
-	ReasonAudience:    "token audience is not " + tokenAudience,
+	ReasonAudience:    "token audience is not " + AudienceBroker,
 	ReasonExpired:     "token has expired",
 	ReasonNotYetValid: "token is not valid yet",
 	ReasonTenant:      "token is for another tenant",

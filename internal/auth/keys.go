@@ -31,6 +31,15 @@ type KeySource interface {
 	Keys(ctx context.Context, tenant string) ([]Key, error)
 }
 
+// A KeyFinder is a [KeySource] that may have to be told which key is wanted: it
+// then looks whether there is a newer set.
+type KeyFinder interface {
+	KeySource
+	// KeysFor is Keys for a token that names the key kid. The keys need not
+	// contain it.
+	KeysFor(ctx context.Context, tenant, kid string) ([]Key, error)
+}
+
 // StaticKeys is a [KeySource] in memory whose content may be replaced while it
 // is read.
 type StaticKeys struct {

@@ -22,6 +22,9 @@ type Claims struct {
 	IssuedAt    time.Time // whole seconds count
 	Expires     time.Time // whole seconds count; see [NoExpiry]
 	ID          string    // optional
+	Audience    string    // AudienceBroker where it is empty
+	Actor       string    // who acts for the subject; optional
+	MayAct      string    // who may have itself made the actor; optional
 }
 
 // A Signer mints tokens of one tenant key.
@@ -54,7 +57,7 @@ func (s *Signer) Key() Key {
 	return Key{ID: s.kid, Public: s.private.Public().(ed25519.PublicKey)}
 }
 
-// Mint signs a broker token. It fails on a permission that a broker would
+// Mint signs a token. It fails on a permission that a broker would
 // refuse, an invalid tenant, an empty subject or an expiry before the issue.
 func (s *Signer) Mint(c Claims) (string, error) {
 	if !ValidTenant(c.Tenant) {
@@ -71,19 +74,25 @@ func (s *Signer) Mint(c Claims) (string, error) {
 		return "", fmt.Errorf("mint token: %w", err)
 	}
 	expires := seconds(min(c.Expires.Unix(), maxSeconds))
+	audience := c.Audience
+	if audience == "" {
+		audience = AudienceBroker
+	}
 	perms := c.Permissions
 	if perms == nil {
 		perms = []string{}
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
 		Issuer:   tokenIssuer,
-		Audience: tokenAudience,
+		Audience: audience,
 		Subject:  c.Subject,
 		Tenant:   c.Tenant,
 		IssuedAt: seconds(max(c.IssuedAt.Unix(), 0)),
 		Expires:  &expires,
 		ID:       c.ID,
 		Perms:    perms,
+		Actor:    partyOf(c.Actor),
+		MayAct:   partyOf(c.MayAct),
 	})
 	token.Header["kid"] = s.kid
 	signed, err := token.SignedString(s.private)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/brokerservice"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node"
 	"github.com/felixlog/felix/internal/telemetry"
@@ -51,15 +54,21 @@ docs/configuration.md is their reference.
 --data names the directory of the logs; without one, streams and caches are in
 memory and gone when the broker ends.
 
---catalog names a YAML file of the tenants with their keys, and of their
-namespaces, streams and caches. It is watched: a change takes effect while the
-broker runs, and a file that does not parse changes nothing.
+--controlplane-url names the control plane that says who exists and who may do
+what; with --node-id the broker joins its cluster and serves the shards it is
+given. Without a control plane, --catalog names a YAML file of the tenants with
+their keys, and of their namespaces, streams and caches. It is watched: a change
+takes effect while the broker runs, and a file that does not parse changes
+nothing.
 
 When it accepts clients it prints one line on standard output (one object with
 --json); logs go to standard error. SIGTERM and Ctrl-C end it gracefully: it
 stops accepting, answers what is under way, and exits. A second signal ends it
 at once.`,
-		Example: `  # a broker with the streams of a catalog
+		Example: `  # a broker that follows a control plane
+  felix broker --data /var/lib/felix --controlplane-url https://felix.example:8443 --node-token-file token
+
+  # a broker with the streams of a catalog
   felix broker --data /var/lib/felix --catalog catalog.yml --tls-cert cert.pem --tls-key key.pem
 
   # what would it run with?
@@ -71,7 +80,7 @@ at once.`,
 				return err
 			}
 			if printConfig {
-				return a.printBrokerConfig(cfg)
+				return a.printSettings(cfg.Settings(), func() error { return config.Print(a.Stdout, cfg) })
 			}
 			return a.runBroker(cmd.Context(), cfg, warnings)
 		},
@@ -82,13 +91,29 @@ at once.`,
 	flags.StringVar(&file, "config", "", "YAML `FILE` of settings (env FELIX_BROKER_CONFIG; default "+config.DefaultFile+" where it exists)")
 	flags.StringVar(&data, "data", "", "keep the logs in `DIR`: short for --durable-storage-dir")
 	flags.BoolVar(&printConfig, "print-config", false, "print the settings that would be used, as YAML, and exit")
-	for _, s := range config.Settings() {
+	addSettings(flags, config.Settings())
+	return cmd
+}
+
+// addSettings adds a flag for each setting of a server.
+func addSettings(flags *pflag.FlagSet, settings []config.Setting) {
+	for _, s := range settings {
 		flag := flags.VarPF(&settingValue{toggle: s.IsBool()}, s.Flag(), "", settingUsage(&s))
 		if s.IsBool() {
 			flag.NoOptDefVal = "true"
 		}
 	}
-	return cmd
+}
+
+// givenSettings are those of the settings that were given as flags.
+func givenSettings(flags *pflag.FlagSet, settings []config.Setting) map[string]string {
+	given := make(map[string]string)
+	for _, s := range settings {
+		if f := flags.Lookup(s.Flag()); f != nil && f.Changed {
+			given[s.Flag()] = f.Value.String()
+		}
+	}
+	return given
 }
 
 // settingUsage is one line of help for a setting.
@@ -109,12 +134,7 @@ const storageDir = "durable-storage-dir"
 
 // brokerConfig loads the settings from all their sources.
 func (a *App) brokerConfig(cmd *cobra.Command, file, data string) (*config.Config, []string, error) {
-	given := make(map[string]string)
-	for _, s := range config.Settings() {
-		if f := cmd.Flags().Lookup(s.Flag()); f.Changed {
-			given[s.Flag()] = f.Value.String()
-		}
-	}
+	given := givenSettings(cmd.Flags(), config.Settings())
 	if data != "" {
 		if other, twice := given[storageDir]; twice && other != data {
 			return nil, nil, usageError("--data and --%s name different directories", storageDir)
@@ -131,14 +151,14 @@ func (a *App) brokerConfig(cmd *cobra.Command, file, data string) (*config.Confi
 	return cfg, warnings, nil
 }
 
-// printBrokerConfig prints the settings as a YAML file that can be loaded
-// again, or as one object.
-func (a *App) printBrokerConfig(cfg *config.Config) error {
+// printSettings prints settings as a YAML file that can be loaded again, which
+// asYAML does, or as one object, without the secrets.
+func (a *App) printSettings(settings []config.Setting, asYAML func() error) error {
 	if !a.flags.json {
-		return config.Print(a.Stdout, cfg)
+		return asYAML()
 	}
 	values := make(map[string]string)
-	for _, s := range cfg.Settings() {
+	for _, s := range settings {
 		if !s.Secret {
 			values[s.Key] = s.Text()
 		}
@@ -167,20 +187,14 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 	if cfg.Storage.Dir != "" {
 		cfg.Storage.Dir = a.abs(cfg.Storage.Dir)
 	}
-	keys := auth.NewStaticKeys()
-	n, err := node.Start(ctx, node.Options{Config: cfg, Keys: keys, Logger: logger, Version: thisBuild().Version})
+	running, err := a.startBroker(ctx, cfg, logger)
 	if locked, ok := errors.AsType[*fs.LockedError](err); ok {
 		return explainLocked(locked, "--data")
 	}
 	if err != nil {
 		return err
 	}
-	if cfg.Catalog.File == "" {
-		logger.Warn("no catalog is set: there is no tenant, and every client will be refused")
-	} else if err := n.FollowCatalog(ctx, a.abs(cfg.Catalog.File), keys); err != nil {
-		return errors.Join(&Error{Exit: ExitUsage, Err: err}, n.Shutdown(context.WithoutCancel(ctx)))
-	}
-	n.Ready()
+	n := running.node
 	ready := brokerReady{Status: "ready", Addrs: n.ClientAddrs(), Admin: "http://" + n.AdminAddr(), PID: os.Getpid()}
 	if a.flags.json {
 		err = printJSON(a.Stdout, ready)
@@ -190,7 +204,38 @@ func (a *App) runBroker(ctx context.Context, cfg *config.Config, warnings []stri
 	if err != nil {
 		logger.Warn("the ready line could not be printed", "error", err)
 	}
-	return a.serve(ctx, n)
+	return a.serve(ctx, running.server)
+}
+
+// A runningBroker is a node, and what ends it with all that belongs to it.
+type runningBroker struct {
+	node   *node.Node
+	server server
+}
+
+// startBroker starts a node that follows a control plane, or a catalog file.
+func (a *App) startBroker(ctx context.Context, cfg *config.Config, logger *slog.Logger) (*runningBroker, error) {
+	options := node.Options{Config: cfg, Logger: logger, Version: thisBuild().Version}
+	if brokerservice.Follows(cfg) {
+		s, err := brokerservice.Start(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return &runningBroker{s.Node, s}, nil
+	}
+	keys := auth.NewStaticKeys()
+	options.Keys = keys
+	n, err := node.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Catalog.File == "" {
+		logger.Warn("neither a control plane nor a catalog is set: there is no tenant, and every client will be refused")
+	} else if err := n.FollowCatalog(ctx, a.abs(cfg.Catalog.File), keys); err != nil {
+		return nil, errors.Join(&Error{Exit: ExitUsage, Err: err}, n.Shutdown(context.WithoutCancel(ctx)))
+	}
+	n.Ready()
+	return &runningBroker{n, n}, nil
 }
 
 // A server is what [App.serve] waits for.

@@ -21,7 +21,8 @@ an optional time to live.`,
   felix cache watch users --retained
   felix cache del users u1`,
 	}, a.cacheGetCommand(), a.cachePutCommand(), a.cacheDeleteCommand(),
-		a.cacheWatchCommand(), a.cacheListCommand(), a.cacheInfoCommand())
+		a.cacheWatchCommand(), a.cacheListCommand(), a.cacheInfoCommand(),
+		a.cacheCreateCommand(), a.cacheSetCommand(), a.cacheRemoveCommand())
 }
 
 // cacheEntry is a key of a cache as --json prints it.

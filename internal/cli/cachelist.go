@@ -25,23 +25,32 @@ type keyJSON struct {
 func (a *App) cacheListCommand() *cobra.Command {
 	var prefix string
 	cmd := &cobra.Command{
-		Use:   "ls CACHE",
-		Short: "List the keys of a cache",
-		Long: `List the keys that CACHE holds, one a line, in the order of their bytes. With
+		Use:   "ls [CACHE]",
+		Short: "List the caches, or the keys of one",
+		Long: `List the caches of the namespace, as the control plane knows them. With CACHE,
+list the keys that it holds, one a line, in the order of their bytes. With
 --json each is an object on a line, with the size of its value in bytes, the
 offset of its last change, and when it expires.
 
-What is listed is the cache at one moment per shard. Every value is read on
-the way, so a large cache takes its time.
-
-It needs a broker with storage: keys are listed from a log.`,
-		Example: `  felix cache ls users
+Keys are listed as they were at one moment per shard. Every value is read on the
+way, so a large cache takes its time, and it needs a broker with storage: keys
+are listed from a log.`,
+		Example: `  felix cache ls
+  felix cache ls users
   felix cache ls sessions --prefix eu/
   felix cache ls users --json | jq 'select(.bytes > 1000).key'`,
-		Args:              positional(1, 1),
+		Args:              positional(0, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Annotations:       map[string]string{connects: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				c, err := a.controlPlane(cmd)
+				if err != nil {
+					return err
+				}
+				defer c.CloseIdle()
+				return explainControl(cmd.Context(), a.listCaches(cmd.Context(), c))
+			}
 			c, err := a.connect(cmd.Context(), cmd)
 			if err != nil {
 				return err

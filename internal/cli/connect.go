@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/controlplane/apiclient"
 )
 
 // How long a command tries to reach one broker, and all of them. A broker on
@@ -47,7 +48,7 @@ func (a *App) dial(ctx context.Context, by *resolved, further ...client.Option) 
 	if by.Tenant == "" {
 		return nil, usageError("no tenant to act in").hinting("give --tenant, or choose a context that names one")
 	}
-	token, err := readToken(&by.Connection)
+	token, err := a.freshToken(ctx, by, apiclient.AudienceBroker)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +58,14 @@ func (a *App) dial(ctx context.Context, by *resolved, further ...client.Option) 
 	if (by.ClientCertFile == "") != (by.ClientKeyFile == "") {
 		return nil, usageError("a client certificate needs both --client-cert-file and --client-key-file")
 	}
-	connection := by.Connection
+	connection := *by
 	options := []client.Option{
 		client.WithEnvironment(a.tuning()),
 		client.WithTenant(by.Tenant),
 		client.WithDialTimeout(dialTimeout),
-		client.WithTokenProvider(func(context.Context) (string, error) { return readToken(&connection) }),
+		client.WithTokenProvider(func(ctx context.Context) (string, error) {
+			return a.freshToken(ctx, &connection, apiclient.AudienceBroker)
+		}),
 	}
 	if by.Namespace != "" {
 		options = append(options, client.WithNamespace(by.Namespace))

@@ -27,6 +27,7 @@ type devFlags struct {
 	memory    bool
 	port      uint16
 	http      uint16
+	api       uint16
 	noContext bool
 }
 
@@ -35,11 +36,12 @@ func (a *App) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "dev",
 		GroupID: groupStart,
-		Short:   "Run a broker for development, with nothing to prepare",
-		Long: `Run a broker on this machine until Ctrl-C. There is nothing to prepare: it
-makes its own certificate authority and a token that does not expire, for the
-tenant dev and its namespace default, and streams and caches appear when they
-are first used. Only this machine can reach it.
+		Short:   "Run Felix for development, with nothing to prepare",
+		Long: `Run a broker and its control plane on this machine until Ctrl-C. There is
+nothing to prepare: it makes its own certificate authority and tokens that do
+not expire, for the tenant dev and its namespace default, and streams and caches
+appear when they are first used, or are made with "felix stream create" and
+"felix cache create". Only this machine can reach it.
 
 It writes the context dev and selects it, so that "felix pub" and "felix sub"
 work in the next terminal with no flags, and prints lines to copy for other
@@ -55,8 +57,8 @@ context. A stream then has a bounded run of recent messages for late readers.
 
 Broker settings can be given by environment variables, as for "felix broker".
 With --json the first line on standard output is one object with "addr",
-"ca_file", "token_file", "tenant", "namespace", "admin_url", "data_dir" and
-"pid", printed when the broker is ready.`,
+"ca_file", "token_file", "tenant", "namespace", "admin_url", "controlplane_url",
+"controlplane_token_file", "data_dir" and "pid", printed when it is ready.`,
 		Example: `  felix dev
 
   # beside another one, on free ports, keeping nothing
@@ -69,6 +71,9 @@ With --json the first line on standard output is one object with "addr",
 			if f.memory && f.data != "" {
 				return usageError("--memory and --data contradict each other")
 			}
+			if f.port == 0 && !cmd.Flags().Changed("api") {
+				f.api = 0 // one beside another wants no fixed ports
+			}
 			return a.runDev(cmd.Context(), &f)
 		},
 	}
@@ -77,6 +82,7 @@ With --json the first line on standard output is one object with "addr",
 	flags.BoolVar(&f.memory, "memory", false, "keep nothing")
 	flags.Uint16Var(&f.port, "port", dev.DefaultPort, "`PORT` for clients (UDP), 0 for a free one")
 	flags.Uint16Var(&f.http, "http", dev.DefaultHTTPPort, "`PORT` for /live, /ready and /metrics (TCP), 0 for a free one")
+	flags.Uint16Var(&f.api, "api", dev.DefaultAPIPort, "`PORT` for the control plane (TCP), 0 for a free one, as with --port 0")
 	flags.BoolVar(&f.noContext, "no-context", false, "do not write and select the context dev")
 	return cmd
 }
@@ -90,6 +96,10 @@ type devReady struct {
 	Tenant    string `json:"tenant"`
 	Namespace string `json:"namespace"`
 	AdminURL  string `json:"admin_url"`
+	// ControlPlaneURL is the base of the control plane's API, and
+	// ControlTokenFile holds the token for it.
+	ControlPlaneURL  string `json:"controlplane_url"`
+	ControlTokenFile string `json:"controlplane_token_file"`
 	// DataDir is where the data is and Fsync when a write is there; both are
 	// empty in memory.
 	DataDir string `json:"data_dir,omitempty"`
@@ -110,17 +120,18 @@ func (a *App) runDev(ctx context.Context, f *devFlags) error {
 		data = dev.DataDir(dir)
 	}
 	server, err := dev.Start(ctx, dev.Options{
-		Dir: dir, Data: data, Port: int(f.port), HTTPPort: int(f.http),
+		Dir: dir, Data: data, Port: int(f.port), HTTPPort: int(f.http), APIPort: int(f.api),
 		Environ: a.Environ(), Log: a.Stderr, Version: thisBuild().Version,
 	})
 	if err != nil {
-		return a.explainDev(err)
+		return a.explainDev(err, f)
 	}
 	tuneProcess(server.Process())
 	ready := devReady{
 		Status: "ready", Addr: server.Addr(), CAFile: server.CAFile(), TokenFile: server.TokenFile(),
 		Tenant: dev.Tenant, Namespace: dev.Namespace, AdminURL: server.AdminURL(), PID: os.Getpid(),
 		DataDir: server.DataDir(), Fsync: string(server.Fsync()),
+		ControlPlaneURL: server.ControlPlaneURL(), ControlTokenFile: server.ControlPlaneTokenFile(),
 	}
 	restore := func() {}
 	if !f.noContext {
@@ -170,6 +181,7 @@ func (a *App) selectDev(ready *devReady, passing bool) (restore func(), err erro
 	connection := contexts.Connection{
 		Brokers: []string{ready.Addr}, Tenant: ready.Tenant, Namespace: ready.Namespace,
 		TokenFile: ready.TokenFile, CAFile: ready.CAFile, ServerName: "localhost",
+		ControlPlaneURL: ready.ControlPlaneURL, ControlPlaneTokenFile: ready.ControlTokenFile,
 	}
 	var before string
 	var replaced *contexts.Connection
@@ -220,7 +232,7 @@ func (a *App) selectDev(ready *devReady, passing bool) (restore func(), err erro
 }
 
 // explainDev says what to do about a failed start.
-func (a *App) explainDev(err error) error {
+func (a *App) explainDev(err error, f *devFlags) error {
 	taken, ok := errors.AsType[*dev.PortTakenError](err)
 	var locked *fs.LockedError
 	switch {
@@ -232,7 +244,10 @@ func (a *App) explainDev(err error) error {
 		return err
 	}
 	flag := "--port"
-	if taken.Network == dev.TCP {
+	switch {
+	case taken.Network == dev.TCP && taken.Port == int(f.api):
+		flag = "--api"
+	case taken.Network == dev.TCP:
 		flag = "--http"
 	}
 	out := &Error{Exit: ExitOther, Err: taken}
@@ -265,6 +280,7 @@ func printDev(out io.Writer, r *devReady) error {
 	fmt.Fprintf(&b, "%s\n", heading("Felix is ready for development"))
 	fmt.Fprintf(&b, "  clients  %s (QUIC)\n", r.Addr)
 	fmt.Fprintf(&b, "  admin    %s/metrics, /ready, /live\n", r.AdminURL)
+	fmt.Fprintf(&b, "  control  %s/docs\n", r.ControlPlaneURL)
 	fmt.Fprintf(&b, "  tenant   %s, namespace %s; streams and caches appear on first use\n", r.Tenant, r.Namespace)
 	fmt.Fprintf(&b, "  data     %s\n", data)
 	use := ""
@@ -274,6 +290,9 @@ func printDev(out io.Writer, r *devReady) error {
 	fmt.Fprintf(&b, "\n%s, in another terminal\n", heading("Command line"))
 	fmt.Fprintf(&b, "  felix sub orders%s\n", use)
 	fmt.Fprintf(&b, "  felix pub orders hello%s\n", use)
+	if use == "" {
+		fmt.Fprintf(&b, "  felix stream create clicks --shards 4 --retention-secs 3600\n")
+	}
 	fmt.Fprintf(&b, "\n%s: go get github.com/felixlog/felix/client\n", heading("Go"))
 	fmt.Fprintf(&b, "  token, _ := os.ReadFile(%s)\n", strconv.Quote(r.TokenFile))
 	fmt.Fprintf(&b, "  c, err := client.Dial(ctx, []string{%s}, client.WithTenant(%s),\n", strconv.Quote(r.Addr), strconv.Quote(r.Tenant))

@@ -16,6 +16,7 @@ import (
 const (
 	groupStart   = "start"
 	groupData    = "data"
+	groupControl = "control"
 	groupServe   = "serve"
 	groupMeasure = "measure"
 	groupSetUp   = "setup"
@@ -62,6 +63,7 @@ work in the next terminal with no further set-up.`,
 	root.AddGroup(
 		&cobra.Group{ID: groupStart, Title: "Start here"},
 		&cobra.Group{ID: groupData, Title: "Streams, queues and caches"},
+		&cobra.Group{ID: groupControl, Title: "The control plane: who exists, who may, who serves"},
 		&cobra.Group{ID: groupServe, Title: "Servers"},
 		&cobra.Group{ID: groupMeasure, Title: "Measure"},
 		&cobra.Group{ID: groupSetUp, Title: "Set-up"},
@@ -71,7 +73,9 @@ work in the next terminal with no further set-up.`,
 	root.AddCommand(
 		a.demoCommand(), a.devCommand(),
 		a.pubCommand(), a.subCommand(), a.groupCommand(), a.workCommand(), a.cacheCommand(), a.counterCommand(),
-		a.brokerCommand(), a.inspectCommand(),
+		a.tenantCommand(), a.namespaceCommand(), a.streamCommand(), a.nodeCommand(), a.shardCommand(), a.placementCommand(), a.topologyCommand(),
+		a.rbacCommand(), a.loginCommand(), a.tokenCommand(), a.whoamiCommand(),
+		a.brokerCommand(), a.controlPlaneCommand(), a.inspectCommand(),
 		a.benchCommand(),
 		a.contextCommand(), a.completionsCommand(), a.manCommand(), a.versionCommand(),
 	)

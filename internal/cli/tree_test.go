@@ -53,8 +53,12 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 // A flag of a command does not stand for something else than the global flag
 // of its name.
 func TestNoFlagHidesAnother(t *testing.T) {
-	allowed := map[string]bool{
-		"felix broker --config": true, // a broker reads no contexts: its settings
+	allowed := map[string]bool{ // a server reads no contexts: its settings
+		"felix broker --config":                      true,
+		"felix controlplane --config":                true,
+		"felix controlplane migrate export --config": true,
+		"felix controlplane migrate import --config": true,
+		"felix controlplane migrate schema --config": true,
 	}
 	root := testRoot(t)
 	shorthands := make(map[string]string)

@@ -29,6 +29,7 @@ func (l *loader) check() {
 	l.checkPorts()
 	l.checkTLS()
 	l.checkStorage()
+	l.checkCluster()
 	l.adjustKeepAlive()
 	if c := l.cfg; c.Sessions.MaxFrameBytes > c.Publish.ConnInflightBytes {
 		l.warn("max_frame_bytes is %d (%s), more than pub_conn_inflight_bytes, %d (%s): a publish larger than the latter is never admitted",

@@ -21,6 +21,7 @@ type Config struct {
 	TLS       TLS
 	Sessions  Sessions
 	Catalog   Catalog
+	Cluster   Cluster
 	Publish   Publish
 	Tenants   Tenants
 	Subscribe Subscribe
@@ -76,6 +77,25 @@ type Catalog struct {
 	File            string // YAML catalog of tenants, streams and caches; empty for none
 	AutoCreate      bool   // streams and caches appear on first use
 	AutoCreateLimit int    // how many may appear so, all tenants together
+}
+
+// Cluster holds the control plane that says what is served, and what this
+// broker is among others.
+type Cluster struct {
+	URL              string // of the control plane, several separated by commas; empty: none
+	CAFile           string // PEM bundle; empty: the system's authorities alone
+	SyncInterval     time.Duration
+	NodeID           string // empty: the broker stands alone
+	AdvertiseAddr    string // ip:port for other brokers
+	ClientAddr       string // ip:port for clients; empty is offered to none
+	Region           string
+	Zone             string
+	Labels           map[string]string // nil for none
+	MaxShards        int               // 0 is no bound
+	Weight           int
+	Token            string // a secret
+	TokenFile        string
+	RefreshTokenFile string
 }
 
 // Publish holds the budgets between a publisher and the log.
@@ -192,6 +212,7 @@ const (
 type Shutdown struct {
 	Drain    time.Duration // one budget for every subsystem
 	PreDrain time.Duration // not ready, but still accepting
+	Handoff  time.Duration // for shards to go to other brokers; 0 waits for none
 }
 
 // Process holds logging and the knobs of the Go runtime.

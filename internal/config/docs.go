@@ -27,12 +27,7 @@ unit: ` + "`2000`, `2s`" + `. Switches are ` + "`true`, `yes`, `1`, `false`, `no
 func WriteDocs(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(docsIntro)
-	for _, g := range new(Config).groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n| Key | Environment | Default | Meaning |\n| --- | --- | --- | --- |\n", g.title)
-		for _, s := range g.settings {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s Allowed: %s. |\n", s.Key, docsNames(s), docsDefault(s), cell(s.Help), cell(s.Allowed()))
-		}
-	}
+	docsTables(&b, new(Config).groups())
 	b.WriteString("\n## Combinations that are refused\n\nThe first may not exceed the second; equal values are fine.\n\n| First | Second |\n| --- | --- |\n")
 	for _, pair := range atMost {
 		fmt.Fprintf(&b, "| `%s` | `%s` |\n", pair.small, pair.large)
@@ -53,6 +48,48 @@ func WriteDocs(w io.Writer) error {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, refusedVariables[name])
 	}
 	b.WriteString("\nVariables of clients, of the command line and of the control plane, and those that Kubernetes sets for services, are not the\nbroker's business and may be there.\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func docsTables(b *strings.Builder, groups []group) {
+	for _, g := range groups {
+		fmt.Fprintf(b, "\n## %s\n\n| Key | Environment | Default | Meaning |\n| --- | --- | --- | --- |\n", g.title)
+		for _, s := range g.settings {
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s Allowed: %s. |\n", s.Key, docsNames(s), docsDefault(s), cell(s.Help), cell(s.Allowed()))
+		}
+	}
+}
+
+const controlPlaneDocsIntro = `# Control plane configuration
+
+<!-- Written from the table in internal/config; do not edit. To rewrite it: go test ./internal/config -run TestControlPlanePage -update -->
+
+A setting of ` + "`felix controlplane`" + ` is taken from the first of: its flag, its environment variable, the YAML file, its default. The
+flag is the key with dashes: ` + "`postgres.max_connections` is `--postgres-max-connections`" + `. The file is the one given by ` + "`--config`, else by\n`" + controlPlaneFileEnv + "`" + `. Keys with a dot may be written nested:
+
+` + "```yaml" + `
+region_id: eu-west-1
+raft:
+  data_dir: /var/lib/felix/controlplane
+` + "```" + `
+
+` + "`felix controlplane --print-config`" + ` prints the whole configuration as a file that can be loaded again, without its secrets. What is said
+of values, sizes, times and errors in [configuration.md](configuration.md) holds here too.
+`
+
+// WriteControlPlaneDocs writes the reference page of the control plane's
+// configuration in Markdown.
+func WriteControlPlaneDocs(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(controlPlaneDocsIntro)
+	docsTables(&b, new(ControlPlane).groups())
+	b.WriteString("\n## Combinations that are refused\n\n" +
+		"- some but not all of a certificate, its key and, where there is one, its authority;\n" +
+		"- `storage.backend` without what the backend needs; `raft.peers` without `raft.node_id`, `raft.bind_addr`, `raft.cluster_id` and a\n  `raft.peer_token` of 32 characters (or `raft.insecure_peers`);\n" +
+		"- `node_liveness.expiry_timeout_ms` not above the heartbeat interval; a margin below a quarter of it;\n" +
+		"- `bootstrap.enabled` or `bootstrap.previous_token` without `bootstrap.token`; `bootstrap.dev_tokens` off loopback;\n" +
+		"- `change_retention_max_rows` below `changes_limit`.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -24,7 +24,7 @@ func splitEnviron(environ []string) map[string]string {
 // environ applies the variables of the settings and judges the other FELIX_
 // variables.
 func (l *loader) environ(environ map[string]string) {
-	known := map[string]bool{fileEnv: true}
+	known := map[string]bool{l.fileEnv: true}
 	for i := range l.settings {
 		s := &l.settings[i]
 		given := ""
@@ -50,15 +50,15 @@ func (l *loader) environ(environ map[string]string) {
 }
 
 func (l *loader) otherVariable(name, value string, known map[string]bool) {
-	if why, refused := refusedVariables[name]; refused {
+	if why, refused := l.refused[name]; refused {
 		l.fault(&UnsupportedError{Name: name, Why: why})
 		return
 	}
-	if old := inertByEnv(name); old != nil {
+	if old := l.inertByEnv(name); old != nil {
 		l.warn("%s has no effect: %s", name, old.why)
 		return
 	}
-	if isForeign(name) || isServiceLink(name, value) {
+	if l.foreign(name) || isServiceLink(name, value) {
 		return
 	}
 	short := make([]string, 0, len(known))

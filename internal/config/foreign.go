@@ -16,9 +16,10 @@ const (
 	whyScheduler = "the Go runtime schedules"
 	whyTimings   = "latency histograms are always on and cost next to nothing"
 	whyQUIC      = "the QUIC stack governs this itself"
-	whySingle    = "this broker is a single node"
+	whySingle    = "this broker keeps one copy and talks to no other broker"
 	whyFlush     = "flushes are gathered, one at a time for a log, which needs no ring"
-	whyCatalog   = "tenants, streams and caches come from the catalog file"
+	whyTold      = "the control plane tells the interval"
+	whyBridges   = "bridges between regions are kept by the control plane"
 	whyKafka     = "there is no Kafka listener"
 	whyTracing   = "there is no trace export"
 )
@@ -54,10 +55,6 @@ var inertSettings = []inert{
 	{"", "FELIX_ACK_ELICITING_THRESHOLD", whyQUIC},
 	{"", "FELIX_ACK_FREQ_DISABLE", whyQUIC},
 
-	{"controlplane_url", "FELIX_CONTROLPLANE_URL", whyCatalog},
-	{"controlplane_sync_interval_ms", "FELIX_CONTROLPLANE_SYNC_INTERVAL_MS", whyCatalog},
-	{"", "FELIX_CONTROLPLANE_CA", whyCatalog},
-	{"shutdown_handoff_timeout_ms", "FELIX_SHUTDOWN_HANDOFF_TIMEOUT_MS", whySingle},
 	{"", "FELIX_BROKER_PUB_FLUSH_CONCURRENCY", "one flush of a log serves all that wait for it; storage_max_flushes bounds those of the process"},
 	{"", "FELIX_PUBLISH_QUORUM_TIMEOUT_MS", whySingle},
 	{"", "FELIX_QUORUM_READS", whySingle},
@@ -67,16 +64,8 @@ var inertSettings = []inert{
 	{"", "FELIX_REPLICATION_REBUILD_MAX_CONCURRENT", whySingle},
 	{"", "FELIX_REPLICATION_REBUILD_BYTES_PER_SEC", whySingle},
 	{"", "FELIX_STORAGE_IO_URING", whyFlush},
-	{"", "FELIX_NODE_ID", whySingle},
-	{"", "FELIX_NODE_ADVERTISE_ADDR", whySingle},
-	{"", "FELIX_NODE_ZONE", whySingle},
-	{"", "FELIX_NODE_TOKEN", whySingle},
-	{"", "FELIX_NODE_TOKEN_FILE", whySingle},
-	{"", "FELIX_NODE_REFRESH_TOKEN_FILE", whySingle},
-	{"", "FELIX_NODE_HEARTBEAT_INTERVAL_MS", whySingle},
-	{"", "FELIX_CLIENT_ADVERTISE_ADDR", whySingle},
-	{"", "FELIX_REGION_ID", whySingle},
-	{"", "FELIX_REGION_BRIDGES", whySingle},
+	{"", "FELIX_NODE_HEARTBEAT_INTERVAL_MS", whyTold},
+	{"", "FELIX_REGION_BRIDGES", whyBridges},
 	{"", "FELIX_INTERNAL_BIND", whySingle},
 	{"", "FELIX_INTERNAL_TLS_CERT", whySingle},
 	{"", "FELIX_INTERNAL_TLS_KEY", whySingle},
@@ -104,19 +93,19 @@ var inertSettings = []inert{
 	{"", "FELIX_SERVICE_INSTANCE_ID", whyTracing},
 }
 
-func inertByKey(key string) *inert {
-	for i := range inertSettings {
-		if inertSettings[i].key == key {
-			return &inertSettings[i]
+func (d *dialect) inertByKey(key string) *inert {
+	for i := range d.inert {
+		if d.inert[i].key == key {
+			return &d.inert[i]
 		}
 	}
 	return nil
 }
 
-func inertByEnv(env string) *inert {
-	for i := range inertSettings {
-		if inertSettings[i].env == env {
-			return &inertSettings[i]
+func (d *dialect) inertByEnv(env string) *inert {
+	for i := range d.inert {
+		if d.inert[i].env == env {
+			return &d.inert[i]
 		}
 	}
 	return nil

@@ -37,7 +37,8 @@ type Sources struct {
 	// set to nothing counts as not set.
 	Environ []string
 	// File is the path given by a flag. Empty: the one in FELIX_BROKER_CONFIG,
-	// else [DefaultFile].
+	// else [DefaultFile]; of a control plane, the one in
+	// FELIX_CONTROLPLANE_CONFIG.
 	File string
 	// FileSystem is read for the file; nil is [OSFiles].
 	FileSystem FileSystem
@@ -78,18 +79,11 @@ func (e *UnknownError) Error() string {
 // [*ValueError], an [*UnknownError], a file that cannot be read or parsed, or
 // a combination that cannot work.
 func Load(s Sources) (cfg *Config, warnings []string, err error) {
-	if s.FileSystem == nil {
-		s.FileSystem = OSFiles{}
-	}
 	if s.CPUs == 0 {
 		s.CPUs = runtime.NumCPU()
 	}
 	l := newLoader(new(Config))
-	l.defaults()
-	environ := splitEnviron(s.Environ)
-	l.file(s, environ)
-	l.environ(environ)
-	l.flags(s.Flags)
+	l.gather(s)
 	if len(l.faults) == 0 {
 		l.derive(s.CPUs)
 		l.check()
@@ -100,9 +94,10 @@ func Load(s Sources) (cfg *Config, warnings []string, err error) {
 	return l.cfg, l.warnings, nil
 }
 
-// A loader fills a Config, source by source, later ones winning.
+// A loader fills a table of settings, source by source, later ones winning.
 type loader struct {
-	cfg      *Config
+	dialect
+	cfg      *Config // of a broker; nil for other servers
 	settings []Setting
 	byKey    map[string]*Setting
 	source   map[string]string // key -> where its value was given; absent for defaults
@@ -111,11 +106,29 @@ type loader struct {
 }
 
 func newLoader(cfg *Config) *loader {
-	l := &loader{cfg: cfg, settings: cfg.Settings(), byKey: make(map[string]*Setting), source: make(map[string]string)}
+	l := tableLoader(cfg.Settings(), brokerDialect())
+	l.cfg = cfg
+	return l
+}
+
+func tableLoader(settings []Setting, d dialect) *loader {
+	l := &loader{dialect: d, settings: settings, byKey: make(map[string]*Setting), source: make(map[string]string)}
 	for i := range l.settings {
 		l.byKey[l.settings[i].Key] = &l.settings[i]
 	}
 	return l
+}
+
+// gather takes what the sources say, in the order in which they win.
+func (l *loader) gather(s Sources) {
+	if s.FileSystem == nil {
+		s.FileSystem = OSFiles{}
+	}
+	l.defaults()
+	environ := splitEnviron(s.Environ)
+	l.file(s, environ)
+	l.environ(environ)
+	l.flags(s.Flags)
 }
 
 func (l *loader) fault(err error) { l.faults = append(l.faults, err) }
@@ -148,9 +161,13 @@ func (l *loader) set(s *Setting, text, source string) {
 }
 
 func (l *loader) flags(flags map[string]string) {
+	byFlag := make(map[string]*Setting, len(l.settings))
+	for i := range l.settings {
+		byFlag[l.settings[i].Flag()] = &l.settings[i]
+	}
 	for _, name := range sortedKeys(flags) {
-		s := l.byKey[strings.ReplaceAll(name, "-", "_")]
-		if s == nil || s.Flag() != name {
+		s := byFlag[name]
+		if s == nil {
 			l.fault(&UnknownError{Name: "--" + name, Source: "command line", Like: l.likeFlag(name)})
 			continue
 		}
@@ -191,10 +208,13 @@ func (l *loader) origin(key string) string {
 func (l *loader) file(s Sources, environ map[string]string) {
 	path, named := s.File, s.File != ""
 	if !named {
-		path, named = environ[fileEnv], environ[fileEnv] != ""
+		path, named = environ[l.fileEnv], environ[l.fileEnv] != ""
 	}
 	if !named {
-		path = DefaultFile
+		path = l.defaultFile
+	}
+	if path == "" {
+		return
 	}
 	data, err := s.FileSystem.ReadFile(path)
 	if !named && errors.Is(err, fs.ErrNotExist) {

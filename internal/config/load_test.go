@@ -74,7 +74,8 @@ func TestDefaults(t *testing.T) {
 			IndexSpacing: 4096, MaxRecordsPerRead: 10000, RolloverThresholdPercent: 100, MaxOvershootPercent: 100,
 			CompactionBytesPerSec: 64 << 20, SoftFreeBytes: 64 << 20, MaxOpenSealed: 256, JournalBytes: 64 << 20, MaxFlushes: 16, OpenParallel: 4,
 		},
-		Shutdown: Shutdown{Drain: 25 * time.Second},
+		Cluster:  Cluster{SyncInterval: 2 * time.Second, Region: "local", Weight: 1},
+		Shutdown: Shutdown{Drain: 25 * time.Second, Handoff: 30 * time.Second},
 		Process:  Process{Log: "info", LogFormat: LogText, GCPercent: 400},
 	}
 	if !reflect.DeepEqual(cfg, want) {
@@ -277,13 +278,13 @@ func TestInertSettingsWarnOnceEach(t *testing.T) {
 	_, warnings := load(t, Sources{
 		File:       "f.yml",
 		FileSystem: files{"f.yml": "subscriber_writer_lanes: 8\ncore_shards: [1, 2]\n"},
-		Environ:    []string{"FELIX_MTU_UPPER_BOUND=4096", "FELIX_NODE_ID=b1"},
+		Environ:    []string{"FELIX_MTU_UPPER_BOUND=4096", "FELIX_QUORUM_READS=lease"},
 	})
 	want := []string{
 		"f.yml:1: subscriber_writer_lanes has no effect: " + whyLanes,
 		"f.yml:2: core_shards has no effect: " + whyScheduler,
 		"FELIX_MTU_UPPER_BOUND has no effect: " + whyQUIC,
-		"FELIX_NODE_ID has no effect: " + whySingle,
+		"FELIX_QUORUM_READS has no effect: " + whySingle,
 	}
 	if !slices.Equal(warnings, want) {
 		t.Errorf("warnings are %q, want %q", warnings, want)

@@ -17,7 +17,7 @@ type Setting struct {
 }
 
 // Flag is the setting's name on the command line, without dashes.
-func (s *Setting) Flag() string { return strings.ReplaceAll(s.Key, "_", "-") }
+func (s *Setting) Flag() string { return strings.NewReplacer("_", "-", ".", "-").Replace(s.Key) }
 
 // IsBool says whether the setting is a switch, so that its flag may be given
 // without a value.
@@ -45,6 +45,7 @@ func (c *Config) groups() []group {
 		{"TLS", c.TLS.settings()},
 		{"Sessions and authentication", c.Sessions.settings()},
 		{"Catalog", c.Catalog.settings()},
+		{"Control plane", c.Cluster.settings()},
 		{"Publishing", c.Publish.settings()},
 		{"Tenant quotas", c.Tenants.settings()},
 		{"Subscriptions", c.Subscribe.settings()},

@@ -49,6 +49,8 @@ func (s *Shutdown) settings() []Setting {
 			Help: "One deadline for everything that drains at a stop; what is left then is cut off and named. The supervisor's grace period must be longer than this and shutdown_predrain_ms together."},
 		{Key: "shutdown_predrain_ms", Env: "FELIX_SHUTDOWN_PREDRAIN_MS", Default: "0", value: durationValue{p: &s.PreDrain, unit: time.Millisecond, min: time.Millisecond, max: maxWait, off: true},
 			Help: "How long a stopping broker that already answers /ready with 503 still accepts connections, for balancers to notice."},
+		{Key: "shutdown_handoff_timeout_ms", Env: "FELIX_SHUTDOWN_HANDOFF_TIMEOUT_MS", Default: "30000", value: durationValue{p: &s.Handoff, unit: time.Millisecond, min: time.Millisecond, max: maxWait, off: true},
+			Help: "How long a stopping member of a cluster waits for its shards to be taken by other brokers, before anything else. The supervisor's grace period must be longer than this and the other two together."},
 	}
 }
 

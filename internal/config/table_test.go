@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -72,7 +73,7 @@ func TestTableIsConsistent(t *testing.T) {
 		once(keys, s.Key)
 		for _, env := range append([]string{s.Env}, s.Aliases...) {
 			once(envs, env)
-			if isForeign(env) {
+			if isForeign(env) && !strings.HasPrefix(env, "FELIX_CONTROLPLANE_") {
 				t.Errorf("%s is read here and listed as another program's", env)
 			}
 		}
@@ -86,7 +87,7 @@ func TestTableIsConsistent(t *testing.T) {
 			t.Errorf("%s: default %q, derived %q", s.Key, s.Default, s.Derived)
 		}
 		switch s.value.(type) {
-		case textValue, optionalSize, optionalSeconds, quotasValue:
+		case textValue, optionalSize, optionalSeconds, quotasValue, addrPortValue, labelsValue:
 		default:
 			if s.Default == "" && s.Derived == "" {
 				t.Errorf("%s has no default", s.Key)
@@ -184,6 +185,8 @@ func TestPrintedConfigurationLoadsAgain(t *testing.T) {
 		"gomemlimit": {"2GiB"}, "log": {"info,session=debug"}, "log_format": {"json"}, "pub_conn_inflight_bytes": {"1MiB", "16MiB"},
 		"keepalive_ms": {"0", "1s"}, "max_idle_timeout_ms": {"100", "30s"}, "worker_threads": {"3"}, "udp_gro": {"no"},
 		"durable_storage_dir": {"/data"}, "durable_fsync_mode": {"none", "periodic"}, "durable_retention_bytes": {"1GiB", "1"},
+		"node_labels":      {"rack=a1,tier=x"},
+		"node_client_addr": {"10.0.0.4:5000"}, "region_id": {"eu-west-1"}, "shutdown_handoff_timeout_ms": {"0"},
 		"durable_retention_seconds": {"60", "24h"}, "storage_compaction_bytes_per_sec": {"0", "1MiB"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -192,6 +195,9 @@ func TestPrintedConfigurationLoadsAgain(t *testing.T) {
 			if rapid.Bool().Draw(t, key+"?") {
 				flags[strings.ReplaceAll(key, "_", "-")] = rapid.SampledFrom(texts[key]).Draw(t, key)
 			}
+		}
+		if rapid.Bool().Draw(t, "control plane?") {
+			flags["controlplane-url"], flags["node-token-file"] = "https://a:8443,https://b:8443", "/etc/felix/token"
 		}
 		first, _, err := Load(Sources{FileSystem: files{}, Flags: flags, CPUs: 8})
 		if err != nil {
@@ -218,9 +224,19 @@ func TestPrintedConfigurationLoadsAgain(t *testing.T) {
 
 // TestReferencePage compares docs/configuration.md with the table.
 func TestReferencePage(t *testing.T) {
-	const page = "../../docs/configuration.md"
+	comparePage(t, "../../docs/configuration.md", "TestReferencePage", WriteDocs)
+}
+
+// TestControlPlanePage compares docs/controlplane-configuration.md with its
+// table.
+func TestControlPlanePage(t *testing.T) {
+	comparePage(t, "../../docs/controlplane-configuration.md", "TestControlPlanePage", WriteControlPlaneDocs)
+}
+
+func comparePage(t *testing.T, page, test string, write func(io.Writer) error) {
+	t.Helper()
 	var want bytes.Buffer
-	if err := WriteDocs(&want); err != nil {
+	if err := write(&want); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -233,6 +249,6 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s is not what the table says; rewrite it with: go test ./internal/config -run TestReferencePage -update", page)
+		t.Errorf("%s is not what the table says; rewrite it with: go test ./internal/config -run %s -update", page, test)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // maxFile bounds a configuration file in bytes.
 const maxFile = 1 << 20
 
-// yaml applies a file: one mapping of keys to plain values.
+// yaml applies a file: a mapping of keys to plain values.
 func (l *loader) yaml(path string, data []byte) {
 	if len(data) > maxFile {
 		l.fault(fmt.Errorf("%s is %d bytes long, at most %d are allowed", path, len(data), maxFile))
@@ -41,23 +41,35 @@ func (l *loader) yaml(path string, data []byte) {
 		l.fault(fmt.Errorf("%s:%d: want a mapping of keys to values", path, root.Line))
 		return
 	}
-	seen := make(map[string]int)
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		at := fmt.Sprintf("%s:%d", path, key.Line)
-		if line, twice := seen[key.Value]; twice {
-			l.fault(fmt.Errorf("%s: %s is already set in line %d", at, key.Value, line))
+	l.mapping(path, "", root, make(map[string]int))
+}
+
+// mapping applies the values of one mapping. Where the dialect nests, a mapping
+// below it holds settings whose keys begin with its name and a dot.
+func (l *loader) mapping(path, prefix string, m *yaml.Node, seen map[string]int) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		key, value := m.Content[i], m.Content[i+1]
+		name, at := prefix+key.Value, fmt.Sprintf("%s:%d", path, key.Line)
+		if l.nests && value.Kind == yaml.MappingNode && l.byKey[name] == nil && len(name) <= maxKey {
+			l.mapping(path, name+".", value, seen)
 			continue
 		}
-		seen[key.Value] = key.Line
-		l.yamlValue(key.Value, value, at)
+		if line, twice := seen[name]; twice {
+			l.fault(fmt.Errorf("%s: %s is already set in line %d", at, name, line))
+			continue
+		}
+		seen[name] = key.Line
+		l.yamlValue(name, value, at)
 	}
 }
+
+// maxKey bounds a key with all it is nested in, and so the nesting.
+const maxKey = 256
 
 func (l *loader) yamlValue(key string, value *yaml.Node, at string) {
 	s := l.byKey[key]
 	if s == nil {
-		if old := inertByKey(key); old != nil {
+		if old := l.inertByKey(key); old != nil {
 			l.warn("%s: %s has no effect: %s", at, key, old.why)
 			return
 		}

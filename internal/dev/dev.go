@@ -1,6 +1,6 @@
-// Package dev runs a broker for development: one process, no files to
-// prepare. It makes its own certificate authority and a token that does not
-// expire, and streams and caches appear when they are first used: on disk if
+// Package dev runs a broker for development with its control plane: one process,
+// no files to prepare. It makes its own certificate authority and tokens that do
+// not expire, and streams and caches appear when they are first used: on disk if
 // it is told where, else in memory.
 package dev
 
@@ -23,6 +23,7 @@ import (
 const (
 	DefaultPort     = 5000 // UDP, for clients
 	DefaultHTTPPort = 8080 // TCP, for /live, /ready and /metrics
+	DefaultAPIPort  = 8443 // TCP, for the control plane's API
 )
 
 // loopback is where a development broker listens, and nowhere else.
@@ -36,9 +37,9 @@ type Options struct {
 	// Data keeps what is published and cached, on the log. Empty: in memory,
 	// gone with the server.
 	Data string
-	// Port is for clients (UDP), HTTPPort for /live, /ready and /metrics
-	// (TCP). 0 takes a free one.
-	Port, HTTPPort int
+	// Port is for clients (UDP), HTTPPort for /live, /ready and /metrics, and
+	// APIPort for the control plane (both TCP). 0 takes a free one.
+	Port, HTTPPort, APIPort int
 	// Flags are broker settings by the names of their flags; they come
 	// before what this package sets.
 	Flags map[string]string
@@ -101,10 +102,10 @@ func procFS() fs.FS { return os.DirFS("/proc") }
 // at is the loopback address with a port.
 func at(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// tokenPath is the file of the token in a state directory, "" in memory.
-func tokenPath(dir string) string {
+// inDir is a file in a state directory, "" in memory.
+func inDir(dir, file string) string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, tokenFile)
+	return filepath.Join(dir, file)
 }

@@ -41,20 +41,24 @@ func permissions() []string {
 
 // The files of an identity in the state directory.
 const (
-	keyFile   = "signing-key.pem"
-	tokenFile = "token"
-	resetFile = "reset.key"
+	keyFile          = "signing-key.pem"
+	tokenFile        = "token"
+	controlTokenFile = "controlplane-token"
+	resetFile        = "reset.key"
 )
 
-// An identity is the key that signs tokens and the one token signed by it,
-// and the secret by which clients see at once that the server was restarted.
+// An identity is the key that signs tokens, the two tokens signed by it (for the
+// broker and for the control plane), and the secret by which clients see at once
+// that the server was restarted.
 type identity struct {
-	key   auth.Key
-	token string
-	reset [32]byte
+	key     auth.Key
+	private ed25519.PrivateKey
+	token   string
+	control string
+	reset   [32]byte
 }
 
-// newIdentity makes a key and a token that does not expire.
+// newIdentity makes a key and tokens that do not expire.
 func newIdentity(random io.Reader, now time.Time) (identity, ed25519.PrivateKey, error) {
 	private, err := auth.GenerateKey(random)
 	if err != nil {
@@ -67,7 +71,7 @@ func newIdentity(random io.Reader, now time.Time) (identity, ed25519.PrivateKey,
 	return id, private, err
 }
 
-// mint signs the token of a development broker with private.
+// mint signs the tokens of a development broker with private.
 func mint(private ed25519.PrivateKey, now time.Time) (identity, error) {
 	signer := auth.NewSigner("", private)
 	token, err := signer.Mint(auth.Claims{
@@ -77,7 +81,13 @@ func mint(private ed25519.PrivateKey, now time.Time) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	return identity{key: signer.Key(), token: token}, nil
+	claims := controlClaims()
+	claims.IssuedAt = now
+	control, err := signer.Mint(claims)
+	if err != nil {
+		return identity{}, err
+	}
+	return identity{key: signer.Key(), private: private, token: token, control: control}, nil
 }
 
 // loadIdentity reads the identity kept in dir, or makes one and keeps it
@@ -111,6 +121,9 @@ func loadIdentity(dir string, random io.Reader, now time.Time) (identity, error)
 		return id, err
 	}
 	if err := loadReset(dir, random, &id.reset); err != nil {
+		return id, err
+	}
+	if err := ownfile.Replace(filepath.Join(dir, controlTokenFile), []byte(id.control+"\n")); err != nil {
 		return id, err
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, tokenFile))

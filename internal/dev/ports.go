@@ -28,17 +28,19 @@ func (e *PortTakenError) Error() string {
 // checkPorts tries whether the ports of addrs can be bound now, and says for
 // the first that cannot who has it. Port 0 always can. It binds nothing for
 // good: between the check and the use another program may come first.
-func checkPorts(proc fs.FS, udp, tcp string) error {
+func checkPorts(proc fs.FS, udp string, tcp ...string) error {
 	packets, err := net.ListenPacket(UDP, udp)
 	if err != nil {
 		return portError(proc, UDP, udp, err)
 	}
 	packets.Close()
-	listener, err := net.Listen(TCP, tcp)
-	if err != nil {
-		return portError(proc, TCP, tcp, err)
+	for _, addr := range tcp {
+		listener, err := net.Listen(TCP, addr)
+		if err != nil {
+			return portError(proc, TCP, addr, err)
+		}
+		listener.Close()
 	}
-	listener.Close()
 	return nil
 }
 

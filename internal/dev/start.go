@@ -13,25 +13,28 @@ import (
 	"strings"
 
 	"github.com/felixlog/felix/client"
-	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/brokerservice"
 	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/controlplane"
 	"github.com/felixlog/felix/internal/node"
 	"github.com/felixlog/felix/internal/telemetry"
 )
 
-// A Server is a running development broker.
+// A Server is a running development broker with its control plane.
 type Server struct {
-	*node.Node
-	cfg   *config.Config
-	trust trust
-	id    identity
-	dir   string
+	*brokerservice.Service
+	plane  *controlplane.Instance
+	unlock func()
+	cfg    *config.Config
+	trust  trust
+	id     identity
+	dir    string
 }
 
 // Start runs a development broker. It listens when Start returns, and lives
 // until [Server.Shutdown]. A port that is in use is a [*PortTakenError].
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if err := checkPorts(procFS(), at(o.Port), at(o.HTTPPort)); err != nil {
+	if err := checkPorts(procFS(), at(o.Port), at(o.HTTPPort), at(o.APIPort)); err != nil {
 		return nil, err
 	}
 	certificates, id, err := prepare(o.Dir)
@@ -42,6 +45,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	unlock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	started := false
+	defer func() {
+		if !started {
+			unlock()
+		}
+	}()
 	log := o.Log
 	if log == nil {
 		log = io.Discard
@@ -53,32 +66,32 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	for _, warning := range warnings {
 		logger.Warn(warning)
 	}
-	keys := auth.NewStaticKeys()
-	if err := keys.Set(Tenant, []auth.Key{id.key}); err != nil {
-		return nil, err
-	}
-	n, err := node.Start(ctx, node.Options{
-		Config: cfg, Keys: keys, Certificate: &certificates.certificate, ResetKey: &id.reset,
-		Logger: logger, Version: o.Version,
-	})
+	plane, err := startControlPlane(ctx, &o, &id, logger)
 	if err != nil {
 		return nil, portErrorOf(err, o)
 	}
-	if err := n.AddTenant(Tenant, Namespace); err != nil {
-		return nil, errors.Join(err, n.Shutdown(ctx))
+	cfg.Cluster.URL, cfg.Cluster.Token = "http://"+plane.Addr(), id.control
+	service, err := brokerservice.Start(ctx, node.Options{
+		Config: cfg, Certificate: &certificates.certificate, ResetKey: &id.reset, Logger: logger, Version: o.Version,
+	})
+	if err != nil {
+		return nil, errors.Join(portErrorOf(err, o), plane.Shutdown(context.WithoutCancel(ctx)))
 	}
-	n.Ready()
-	return &Server{Node: n, cfg: cfg, trust: certificates, id: id, dir: o.Dir}, nil
+	started = true
+	return &Server{Service: service, plane: plane, unlock: unlock, cfg: cfg, trust: certificates, id: id, dir: o.Dir}, nil
 }
 
 // portErrorOf names the holder of a port that was taken between the check and
 // the start.
 func portErrorOf(err error, o Options) error {
-	for network, port := range map[string]int{UDP: o.Port, TCP: o.HTTPPort} {
-		if port == 0 {
+	for _, used := range []struct {
+		network string
+		port    int
+	}{{UDP, o.Port}, {TCP, o.HTTPPort}, {TCP, o.APIPort}} {
+		if used.port == 0 {
 			continue
 		}
-		if taken, ok := errors.AsType[*PortTakenError](portError(procFS(), network, at(port), err)); ok && taken.Holder != nil {
+		if taken, ok := errors.AsType[*PortTakenError](portError(procFS(), used.network, at(used.port), err)); ok && taken.Holder != nil {
 			return taken
 		}
 	}
@@ -115,6 +128,7 @@ func settings(o *Options) (cfg *config.Config, warnings []string, err error) {
 	maps.Copy(flags, o.Flags)
 	environ := slices.DeleteFunc(slices.Clone(o.Environ), func(entry string) bool {
 		return strings.HasPrefix(entry, "FELIX_BROKER_CONFIG=") || strings.HasPrefix(entry, "FELIX_TLS_") ||
+			strings.HasPrefix(entry, "FELIX_NODE_") || strings.HasPrefix(entry, "FELIX_CONTROLPLANE_") ||
 			o.Data == "" && (strings.HasPrefix(entry, "FELIX_DURABLE_") || strings.HasPrefix(entry, "FELIX_STORAGE_"))
 	})
 	cfg, warnings, err = config.Load(config.Sources{Flags: flags, Environ: environ, FileSystem: noFiles{}})
@@ -159,8 +173,21 @@ func (s *Server) Fsync() config.FsyncMode {
 // CAFile is the file of the authority, "" in memory.
 func (s *Server) CAFile() string { return s.trust.file }
 
-// TokenFile is the file of the token, "" in memory.
-func (s *Server) TokenFile() string { return tokenPath(s.dir) }
+// TokenFile is the file of the token for the broker, "" in memory.
+func (s *Server) TokenFile() string { return inDir(s.dir, tokenFile) }
+
+// ControlPlaneURL is the base of the control plane's API.
+func (s *Server) ControlPlaneURL() string { return "http://" + s.plane.Addr() }
+
+// ControlPlaneTokenFile is the file of the token for it, "" in memory.
+func (s *Server) ControlPlaneTokenFile() string { return inDir(s.dir, controlTokenFile) }
+
+// Shutdown stops the broker in order, and then its control plane.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := errors.Join(s.Service.Shutdown(ctx), s.plane.Shutdown(ctx))
+	s.unlock()
+	return err
+}
 
 // Dial opens a client of the server.
 func (s *Server) Dial(ctx context.Context, options ...client.Option) (*client.Client, error) {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+
+	"github.com/felixlog/felix/storage/fs"
 )
 
 // dataDir is where, under the directory of a development broker, its data is.
@@ -25,4 +28,20 @@ func DefaultDir(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("find the state directory: %w", err)
 	}
 	return filepath.Join(home, ".local", "state", "felix", "dev"), nil
+}
+
+// lockFile is held by the server that has a state directory.
+const lockFile = "LOCK"
+
+// lockDir keeps a state directory for this process alone. In memory there is
+// none. The error is a [*fs.LockedError] where another has it.
+func lockDir(dir string) (unlock func(), err error) {
+	if dir == "" {
+		return func() {}, nil
+	}
+	held, err := fs.OS().Lock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { held.Close() }), nil
 }

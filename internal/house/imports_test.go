@@ -29,7 +29,7 @@ var rooms = []struct {
 	{"internal/auth", nil},
 	{"internal/config", nil},
 	{"internal/telemetry", nil},
-	{"internal/node", []string{"wire", "transport", "storage", "broker", "replication", "internal/auth", "internal/config", "internal/telemetry"}},
+	{"internal/node", []string{"wire", "transport", "storage", "broker", "replication", "controlplane/model", "controlplane/apiclient", "internal/auth", "internal/config", "internal/telemetry"}},
 	{"felixtest", []string{"internal/node", "broker", "client", "wire", "transport", "internal/auth", "internal/config"}},
 }
 
@@ -41,6 +41,9 @@ var forbidden = []struct {
 	{"wire", []string{"net", "github.com/quic-go/quic-go"}},
 	{"broker", []string{"net", "github.com/quic-go/quic-go", module + "/wire", module + "/transport"}},
 	{"client", []string{module + "/broker", module + "/storage", module + "/internal/node"}},
+	{"controlplane", []string{module + "/wire", module + "/transport", module + "/storage", module + "/broker", module + "/client", module + "/internal/node"}},
+	{"controlplane/model", []string{"net"}},
+	{"controlplane/placement", []string{"net"}},
 }
 
 type listed struct {

@@ -30,7 +30,7 @@ const machine = "../../storage/fs"
 // packages for calls that reach for them directly.
 func TestCoreTakesItsSurroundingsAsParameters(t *testing.T) {
 	files := 0
-	for _, room := range []string{"wire", "broker", "storage", "replication"} {
+	for _, room := range []string{"wire", "broker", "storage", "replication", "controlplane/model", "controlplane/placement", "controlplane/rbac", "controlplane/store/memory"} {
 		err := filepath.WalkDir(filepath.Join("../..", room), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return ignoreMissing(err)

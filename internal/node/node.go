@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/internal/auth"
@@ -43,6 +42,8 @@ type Node struct {
 	readiness *admin.Readiness
 	http      *admin.Server
 
+	beforeDrain, afterDrain func(context.Context) // may be nil
+
 	cancel    context.CancelFunc // ends what Shutdown has not ended
 	accepting sync.WaitGroup
 	stopOnce  sync.Once
@@ -62,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
-	n := &Node{cfg: o.Config, log: o.Logger, clock: o.Clock, done: make(chan struct{})}
+	n := &Node{cfg: o.Config, log: o.Logger, clock: o.Clock, beforeDrain: o.BeforeDrain, afterDrain: o.AfterDrain, done: make(chan struct{})}
 	n.metrics = telemetry.New(telemetry.Options{TenantMax: o.Config.Tenants.MetricsMax, Version: o.Version})
 	if err := n.openStorage(&o); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, err
 	}
 	verifier := auth.NewVerifier(o.Keys, o.Clock.Now)
-	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports()), n.core, verifier, n.metrics, o.Clock, telemetry.Module(n.log, "session"))
+	n.sessions = session.NewServer(sessionConfig(o.Config, n.ports(), o.Directory), n.core, verifier, n.metrics, o.Clock, telemetry.Module(n.log, "session"))
 	n.metrics.ReadFrom(n.snapshot)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
@@ -267,89 +268,6 @@ func (n *Node) AddTenant(tenant string, namespaces ...string) error {
 
 // Done is closed when the node has stopped.
 func (n *Node) Done() <-chan struct{} { return n.done }
-
-// Shutdown stops the node in order (broker 12.2): not ready, no new
-// connections, clients' grace, queued publishes, subscriptions, connections.
-// What ctx or the drain budget cuts off is logged by name; the error says so.
-func (n *Node) Shutdown(ctx context.Context) error {
-	n.stopOnce.Do(func() {
-		n.err = n.shutdown(ctx)
-		close(n.done)
-	})
-	<-n.done
-	return n.err
-}
-
-func (n *Node) shutdown(ctx context.Context) error {
-	start := time.Now()
-	n.readiness.Reach(admin.Draining)
-	n.preDrain(ctx)
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.Shutdown.Drain)
-	defer cancel()
-	for _, l := range n.listeners {
-		if err := l.StopAccepting(); err != nil {
-			n.log.Warn("stop accepting", "addr", l.Addr().String(), "error", err)
-		}
-	}
-	var forced []string
-	if cut := n.sessions.Drain(ctx, max(n.cfg.Shutdown.Drain/2, time.Second)); cut > 0 {
-		forced = append(forced, "connections")
-	}
-	if err := n.core.Drain(ctx); err != nil {
-		forced = append(forced, "publishes")
-	}
-	n.closeAll()
-	n.accepting.Wait()
-	elapsed := time.Since(start).Milliseconds()
-	n.metrics.Process.DrainDuration.Set(float64(elapsed))
-	for _, subsystem := range forced {
-		n.metrics.Process.DrainForced(subsystem)
-	}
-	if len(forced) > 0 {
-		n.log.Warn("drain deadline expired", "elapsed_ms", elapsed, "unfinished", forced)
-		return fmt.Errorf("drain cut off after %d ms: %v unfinished", elapsed, forced)
-	}
-	n.log.Info("drain complete", "elapsed_ms", elapsed)
-	return nil
-}
-
-// preDrain goes on serving for a while after /ready says that the node is
-// leaving, so that a load balancer notices before clients do.
-func (n *Node) preDrain(ctx context.Context) {
-	select {
-	case <-time.After(n.cfg.Shutdown.PreDrain):
-	case <-ctx.Done():
-	}
-}
-
-// closeAll ends whatever is open: the logs when nobody writes any more, the
-// HTTP listener last.
-func (n *Node) closeAll() {
-	if n.cancel != nil {
-		n.cancel()
-	}
-	for _, l := range n.listeners {
-		if err := l.Close(); err != nil {
-			n.log.Warn("close listener", "error", err)
-		}
-	}
-	n.core.Close()
-	if n.store != nil {
-		if err := n.store.Close(); err != nil {
-			n.log.Error("close storage", "error", err)
-		}
-	}
-	if n.http != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
-		defer cancel()
-		if err := n.http.Shutdown(ctx); err != nil {
-			n.log.Warn("close HTTP listener", "error", err)
-		}
-	}
-}
-
-// adminGrace is how long a scrape in progress may take at the very end.
-const adminGrace = time.Second
 
 // randomSeed is the one place the node takes randomness for its core.
 func randomSeed() uint64 {

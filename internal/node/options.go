@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/felixlog/felix/internal/node/session"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs"
+	"github.com/felixlog/felix/wire"
 )
 
 // FileSystem is what the logs are kept in.
@@ -38,6 +40,17 @@ type Options struct {
 	Clock Clock
 	// FileSystem holds the logs; nil is the operating system's. For tests.
 	FileSystem FileSystem
+	// Directory knows the other brokers and who serves which shard; nil is a node
+	// that stands alone.
+	Directory session.Directory
+	// BeforeDrain is called by Shutdown once /ready says that the node is
+	// draining, while clients are still served as before: a member of a cluster
+	// hands its shards over (broker 12.2, step 2). Its ctx is that of Shutdown.
+	BeforeDrain func(ctx context.Context)
+	// AfterDrain is called by Shutdown when clients are gone and logs closed,
+	// before the HTTP listener stops: a member deregisters (step 7). Its ctx ends
+	// after five seconds, whatever is left of the drain budget.
+	AfterDrain func(ctx context.Context)
 	// Logger receives what an operator should know; nil is silent.
 	Logger *slog.Logger
 	// Version is reported by the metrics.
@@ -115,7 +128,11 @@ func queuePolicy(p config.QueuePolicy) stream.QueuePolicy {
 }
 
 // sessionConfig bounds the client protocol (broker 2, 6, 7; wire 18).
-func sessionConfig(c *config.Config, ports []uint16) session.Config {
+func sessionConfig(c *config.Config, ports []uint16, directory session.Directory) session.Config {
+	offer := session.Served(c.Publish.Window, c.Storage.Dir != "")
+	if directory != nil {
+		offer.Features |= wire.FeatureTopology | wire.FeatureRedirect
+	}
 	return session.Config{
 		MaxFrameBytes:        c.Sessions.MaxFrameBytes,
 		PreauthMaxFrameBytes: c.Sessions.PreauthMaxFrameBytes,
@@ -146,6 +163,7 @@ func sessionConfig(c *config.Config, ports []uint16) session.Config {
 		AutoCreate:           c.Catalog.AutoCreate,
 		AutoCreateLimit:      c.Catalog.AutoCreateLimit,
 		ControlDrain:         c.Sessions.ControlStreamDrain,
-		Offer:                session.Served(c.Publish.Window, c.Storage.Dir != ""),
+		Directory:            directory,
+		Offer:                offer,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/felixlog/felix/storage/fs"
 )
@@ -76,20 +77,34 @@ func readVoids(f fs.FS, dir string) (voids, error) {
 	return v, nil
 }
 
+// Forget makes durable that nothing the journal has of some logs holds any more:
+// they are closed, and are about to be removed. Another log may then have the
+// name of one.
+func (j *Journal) Forget(names []string) error { return j.voidAll(names, j.newest()) }
+
 // void makes durable that nothing of a log up to a round holds any more.
-func (j *Journal) void(name string, number uint64) error {
+func (j *Journal) void(name string, number uint64) error { return j.voidAll([]string{name}, number) }
+
+func (j *Journal) voidAll(names []string, number uint64) error {
 	j.voidMu.Lock()
 	defer j.voidMu.Unlock()
-	if j.voids[name] >= number {
+	next := maps.Clone(j.voids)
+	changed := false
+	for _, name := range names {
+		if next[name] < number {
+			next[name], changed = number, true
+		}
+	}
+	if !changed {
 		return nil
 	}
-	was, known := j.voids[name]
-	j.voids[name] = number
-	if err := fs.WriteDurable(j.fs, filepath.Join(Dir(j.root), voidsFile), j.voids.append(nil)); err != nil {
-		if delete(j.voids, name); known {
-			j.voids[name] = was
-		}
-		return fmt.Errorf("void journal rounds of %s: %w", name, err)
+	list := next.append(nil)
+	if len(list) > maxVoids {
+		return fmt.Errorf("void journal rounds of %d logs: the list has no room; it is emptied by a restart", len(names))
 	}
+	if err := fs.WriteDurable(j.fs, filepath.Join(Dir(j.root), voidsFile), list); err != nil {
+		return fmt.Errorf("void journal rounds of %s: %w", strings.Join(names[:min(len(names), 3)], ", "), err)
+	}
+	j.voids = next
 	return nil
 }

@@ -202,6 +202,10 @@ func (o *op) Committed(a shardlog.Appended, err error) {
 	if f.notify && !o.quiet && c.opt.Observer != nil {
 		c.opt.Observer.Changed(f.change)
 	}
+	if err == nil {
+		// Before anybody hears of the end: who does finds the pass it started.
+		c.maybeCompact()
+	}
 	c.mu.Lock()
 	o.completed, o.err = true, err
 	ours := !o.staging
@@ -217,9 +221,6 @@ func (o *op) Committed(a shardlog.Appended, err error) {
 	waiters := o.waiters
 	o.waiters = nil
 	c.mu.Unlock()
-	if err == nil {
-		c.maybeCompact()
-	}
 	if !ours {
 		return // the append was made under stage: its caller answers, outside it
 	}

@@ -141,4 +141,9 @@
 // length, UTF-8} space, tenant, namespace, name (each at most 1,024 bytes), u32
 // CRC of all before. Written once, before the first segment. Missing: written
 // again. Damaged, or another shard's: the log is not opened.
+//
+// uid, [UID]: u32 "FLXU", u16 version 1, u16 0, u16 length (1 to 255), UTF-8,
+// u32 CRC of all before. To which creation of the name the log belongs. Written
+// once, before the first segment or when a log without one is adopted. Missing:
+// nobody has said. Damaged, or another one: the log is not opened.
 package segment

@@ -14,6 +14,7 @@ const (
 	BallotFile    = "ballot"
 	IdentityFile  = "identity"
 	ProducersFile = "producers"
+	UIDFile       = "uid"
 
 	dataSuffix  = ".log"
 	indexSuffix = ".index"

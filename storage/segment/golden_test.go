@@ -102,6 +102,7 @@ func TestSideFileVectors(t *testing.T) {
 	replica := Replica{HoldRetention: true, Generation: 4, CommitOffset: 10}
 	ballot := Ballot{Generation: 4, Leader: "n-1"}
 	identity := Identity{Space: "caches", Tenant: "acme", Namespace: "default", Name: "orders", Shard: 3}
+	uid := UID("0197f2a4-5e0b-7c1d-9a3e-2f6b8c4d1e07")
 	index := []IndexEntry{{Offset: 7, Position: 64}, {Offset: 107, Position: 4200}}
 
 	check := func(name string, written []byte, want any, parse func([]byte) (any, error)) {
@@ -118,5 +119,6 @@ func TestSideFileVectors(t *testing.T) {
 	check("replica", replica.Append(nil), replica, func(b []byte) (any, error) { return ParseReplica(b) })
 	check("ballot", ballot.Append(nil), ballot, func(b []byte) (any, error) { return ParseBallot(b) })
 	check("identity", identity.Append(nil), identity, func(b []byte) (any, error) { return ParseIdentity(b) })
+	check("uid", uid.Append(nil), uid, func(b []byte) (any, error) { return ParseUID(b) })
 	check("index", AppendIndex(nil, 7, index), index, func(b []byte) (any, error) { return ParseIndex(b, 7) })
 }

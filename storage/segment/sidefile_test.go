@@ -36,6 +36,10 @@ var sideFiles = []struct {
 		id, err := ParseIdentity(b)
 		return id.Append(nil), err
 	}, fixEnd},
+	{"uid", func(b []byte) ([]byte, error) {
+		u, err := ParseUID(b)
+		return u.Append(nil), err
+	}, fixEnd},
 }
 
 func fixAt(at int) func([]byte) {

@@ -23,8 +23,11 @@ func (l *Log) Close() error {
 	l.follow.Wait()
 	l.flush.Lock()
 	defer l.flush.Unlock()
-	err := l.finish()
-	return errors.Join(err, l.closeFiles())
+	err := errors.Join(l.finish(), l.closeFiles())
+	if l.opts.OnClosed != nil {
+		l.opts.OnClosed()
+	}
+	return err
 }
 
 // finish leaves on disk what makes the next opening quick and exact.

@@ -132,6 +132,8 @@ type Options struct {
 	// of a round, so that a consumer can send in one go what they queued. It
 	// must not wait for the log.
 	AfterRound func()
+	// OnClosed is called once, when [Log.Close] has let go of the last file.
+	OnClosed func()
 }
 
 // Clock tells the time and calls back. AfterFunc calls f once, on a goroutine

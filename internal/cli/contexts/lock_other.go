@@ -4,9 +4,9 @@ package contexts
 
 import "io/fs"
 
-// lock does nothing where advisory file locks are not at hand: the last of
+// Lock does nothing where advisory file locks are not at hand: the last of
 // two updates at once wins, and the file is whole either way.
-func lock(string) (unlock func(), err error) { return func() {}, nil }
+func Lock(string) (unlock func(), err error) { return func() {}, nil }
 
 // exposed is not told by mode bits here.
 func exposed(fs.FileMode) bool { return false }

@@ -79,7 +79,7 @@ func (s Store) Update(change func(*File) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}
-	unlock, err := lock(s.Path + ".lock")
+	unlock, err := Lock(s.Path + ".lock")
 	if err != nil {
 		return fmt.Errorf("save contexts: %w", err)
 	}

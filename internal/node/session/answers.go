@@ -14,6 +14,7 @@ import (
 // The lock of the stream's replies guards it; its messages are reused, so that
 // an answer allocates nothing.
 type answers struct {
+	srv     *Server
 	offer   wire.Offer
 	metrics *telemetry.Metrics
 	clock   broker.Clock
@@ -98,7 +99,7 @@ func (a *answers) appendAcked(dst []byte, p *owed) []byte {
 	a.acked = wire.GroupAcked{RequestID: p.requestID}
 	for _, f := range p.failed {
 		a.acked.Failed = append(a.acked.Failed, wire.GroupAckFailure{
-			Offset: f.Offset, Error: *a.offer.Error(asGroupRefusal(f.Err).Failure),
+			Offset: f.Offset, Error: *a.offer.Error(a.srv.failureOf(asGroupRefusal(f.Err))),
 		})
 	}
 	return wire.AppendMessage(dst, &a.acked)
@@ -114,16 +115,22 @@ func (a *answers) appendRefusal(dst []byte, p *owed) []byte {
 	}
 	switch p.form {
 	case formAck:
-		ack := a.offer.FailedAck(p.requestID, asRefusal(p.err).Failure)
+		r := asRefusal(p.err)
+		ack := a.offer.FailedAck(p.requestID, a.srv.failureOf(r))
+		a.srv.nameOwner(&ack, a.offer, r)
 		return ack.Append(dst)
 	case formPublish:
-		return wire.AppendMessage(dst, a.offer.PublishError(p.requestID, asRefusal(p.err).Failure))
+		r := asRefusal(p.err)
+		if reason, ok := a.srv.refusedOwner(r); ok && p.numbered {
+			return a.appendRefused(dst, p, reason)
+		}
+		return wire.AppendMessage(dst, a.offer.PublishError(p.requestID, a.srv.failureOf(r)))
 	case formPublishIf, formCommit:
-		return wire.AppendMessage(dst, a.offer.Error(asRefusal(p.err).Failure))
+		return wire.AppendMessage(dst, a.srv.refusalTo(a.offer, asRefusal(p.err)))
 	case formSettled, formExtended, formAcked:
-		return wire.AppendMessage(dst, a.offer.Error(asGroupRefusal(p.err).Failure))
+		return wire.AppendMessage(dst, a.srv.refusalTo(a.offer, asGroupRefusal(p.err)))
 	default:
-		return wire.AppendMessage(dst, a.offer.Error(asCacheRefusal(p.err).Failure))
+		return wire.AppendMessage(dst, a.srv.refusalTo(a.offer, asCacheRefusal(p.err)))
 	}
 }
 

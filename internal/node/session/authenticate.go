@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/wire"
@@ -109,28 +108,11 @@ func (s *control) answerAuth() {
 	s.answer(ok)
 }
 
-// watchExpiry ends the stream's rights at token expiry plus leeway (design
-// decision 8). Polls that wait end; an idle stream notices with its next
-// request.
-func (s *control) watchExpiry() (stop func()) {
-	return s.c.srv.onExpiry(s.principal, func() {
-		s.expired.Store(true)
-		s.polls.end(errRightsExpired)
+// watchRights ends the stream's rights when those of its token end. Polls that
+// wait end; an idle stream notices with its next request.
+func (s *control) watchRights() (stop func()) {
+	return s.c.srv.onRightsEnd(s.principal, func(why *refusal) {
+		s.rights.end(why)
+		s.polls.end(why)
 	})
 }
-
-// onExpiry runs f when p's rights end; a token without expiry never does.
-func (s *Server) onExpiry(p *auth.Principal, f func()) (stop func()) {
-	if !s.cfg.EnforceExpiry || p.Expires.IsZero() {
-		return func() {}
-	}
-	left := p.Deadline().Sub(s.clock.Now())
-	if left > maxTimer {
-		return func() {}
-	}
-	cancel := s.clock.AfterFunc(max(left, 0), f)
-	return func() { cancel() }
-}
-
-// maxTimer leaves tokens meant never to expire without a timer.
-const maxTimer = 10 * 365 * 24 * time.Hour

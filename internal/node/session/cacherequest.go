@@ -82,7 +82,7 @@ func (s *control) writable(ctx context.Context, tenant, namespace, name string, 
 }
 
 func (s *control) opened(ctx context.Context, r *cacheRoute, key []byte) (cacheKey, error) {
-	if !r.cache.Durable() {
+	if !r.cache.Sharded() {
 		return cacheKey{cacheRoute: r}, nil
 	}
 	k := cacheKey{r, r.shardOf(key)}
@@ -90,8 +90,8 @@ func (s *control) opened(ctx context.Context, r *cacheRoute, key []byte) (cacheK
 }
 
 func (s *control) keyRoute(tenant, namespace, name string, key []byte) (*cacheRoute, error) {
-	if s.expired.Load() {
-		return nil, errExpired
+	if ended := s.rights.ended(); ended != nil {
+		return nil, ended
 	}
 	r, err := s.cacheRoute(tenant, namespace, name)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/felixlog/felix/internal/auth"
@@ -34,7 +33,7 @@ type control struct {
 	principal *auth.Principal
 	identity  *identity
 	routes    routes
-	expired   atomic.Bool // set by a timer at token expiry plus leeway
+	rights    rights
 }
 
 func newControl(c *connection, st transport.Stream) *control {
@@ -72,7 +71,7 @@ func (s *control) serve(ctx context.Context) {
 		return
 	}
 	defer s.c.forget(s.identity)
-	stop := s.watchExpiry()
+	stop := s.watchRights()
 	defer stop()
 	last := s.requests(ctx)
 	s.settle(ctx)

@@ -8,17 +8,18 @@ import (
 )
 
 // discover answers questions about placement (wire 7.2, 15). A node that
-// stands alone owns every shard it has; names it does not know have none.
+// stands alone owns every shard it has, and others ask their directory; names
+// the node does not know have no shards.
 func (s *control) discover(m wire.Message) verdict {
-	if s.expired.Load() {
-		s.refuse(errExpired)
+	if ended := s.rights.ended(); ended != nil {
+		s.refuse(ended)
 		return finish
 	}
 	var answer wire.Message
 	var err error
 	switch m := m.(type) {
 	case *wire.Topology:
-		answer = &wire.TopologyView{}
+		answer = s.c.srv.topology()
 	case *wire.StreamShards:
 		answer, err = s.streamShards(m)
 	case *wire.CacheShards:
@@ -97,9 +98,39 @@ func (s *control) shardOwners(m *wire.ShardOwners) (wire.Message, error) {
 		return nil, invalidRequest(`kind must be "stream" or "cache"`)
 	}
 	for i := range shards {
-		view.Owners = append(view.Owners, wire.ShardOwner{Shard: i})
+		view.Owners = append(view.Owners, s.c.srv.shardOwner(m, i))
 	}
 	return view, nil
+}
+
+// topology lists the brokers that serve clients; none is listed by a node that
+// stands alone, and those whose address is not known are left out.
+func (s *Server) topology() *wire.TopologyView {
+	view := &wire.TopologyView{}
+	if s.cfg.Directory == nil {
+		return view
+	}
+	for _, b := range s.cfg.Directory.Brokers() {
+		if b.Addr != "" {
+			view.Brokers = append(view.Brokers, wire.TopologyBroker{NodeID: b.NodeID, Addr: b.Addr})
+		}
+	}
+	return view
+}
+
+// shardOwner says who serves a shard.
+func (s *Server) shardOwner(m *wire.ShardOwners, shard uint32) wire.ShardOwner {
+	answer := wire.ShardOwner{Shard: shard}
+	if s.cfg.Directory == nil {
+		return answer
+	}
+	owner, known := s.owner(m.Kind, m.Tenant, m.Namespace, m.Name, shard)
+	if !known {
+		answer.Unavailable = wire.Some(reasonNotAssigned)
+		return answer
+	}
+	answer.NodeID, answer.Addr, answer.Generation = wire.Some(owner.NodeID), optText(owner.Addr), owner.Generation
+	return answer
 }
 
 // unlessMissing turns "there is none" into an answer of zero shards.

@@ -28,11 +28,9 @@ type eventStream struct {
 	done     chan struct{}
 }
 
-// Why an event stream ends other than by its peer or what it reads.
-var (
-	errDrained       = errors.New("broker shutting down")
-	errRightsExpired = errors.New("token expired")
-)
+// errDrained ends event streams and polls when the node stops. A *refusal does
+// when the rights they live by end.
+var errDrained = errors.New("broker shutting down")
 
 // openEvents opens an event stream and writes its hello at once: a client
 // reads the hello of one new stream before it looks at the next (wire 10.4).
@@ -49,7 +47,7 @@ func (c *connection) openEvents(ctx context.Context, s *control, id uint64) (*ev
 	}
 	e := &eventStream{c: c, id: id, identity: s.identity, out: out, offer: s.offer, done: make(chan struct{})}
 	e.ctx, e.end = context.WithCancelCause(out.Context())
-	e.unwatch = c.srv.onExpiry(s.principal, func() { e.end(errRightsExpired) })
+	e.unwatch = c.srv.onRightsEnd(s.principal, func(why *refusal) { e.end(why) })
 	if !c.addEvents(e) {
 		e.end(errDrained)
 	}
@@ -73,10 +71,21 @@ func (e *eventStream) start(deliver func() error, finish func(error)) {
 
 // last writes a final message and ends the stream cleanly. A message that does
 // not get through leaves no clean end behind half of it.
-func (e *eventStream) last(m wire.Message) {
-	if _, err := e.out.Write(wire.AppendMessage(nil, m)); err == nil {
+func (e *eventStream) last(m wire.Message) { e.lastFrame(wire.AppendMessage(nil, m)) }
+
+func (e *eventStream) lastFrame(frame []byte) {
+	if _, err := e.out.Write(frame); err == nil {
 		_ = e.out.CloseWrite()
 	}
+}
+
+// streamDeleted is the last frame of a subscription whose stream was deleted
+// (docs/interop.md). Published clients take it without having asked for it; to
+// one that does not know it, the FIN behind it says that the subscription is
+// over.
+func streamDeleted(id uint64) []byte {
+	payload := fmt.Appendf(nil, `{"type":"stream_deleted","subscription_id":%d}`, id)
+	return append(wire.AppendHeader(nil, 0, len(payload)), payload...)
 }
 
 // abort ends the stream in a way that no client takes for its end.

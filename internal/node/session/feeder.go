@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/wire"
@@ -20,6 +21,7 @@ type feeder struct {
 	sub   *stream.Subscription
 	shape stream.Shape
 	since time.Time // when the subscription began
+	next  uint64    // the first offset not taken for delivery
 
 	delivered *telemetry.TenantMetrics
 	batch     merge
@@ -30,7 +32,7 @@ type feeder struct {
 // newFeeder is the feeder of a subscription on its opened event stream.
 func newFeeder(e *eventStream, s *control, sub *stream.Subscription) *feeder {
 	srv := s.c.srv
-	f := &feeder{eventStream: e, sub: sub, shape: shapeFor(s.offer), since: srv.clock.Now()}
+	f := &feeder{eventStream: e, sub: sub, shape: shapeFor(s.offer), since: srv.clock.Now(), next: sub.StartOffset()}
 	f.delivered = srv.metrics.Tenants.For(s.principal.Tenant)
 	f.batch.limit(&srv.cfg)
 	return f
@@ -100,6 +102,7 @@ func (f *feeder) linger() ([]stream.Piece, error) {
 // add puts one piece into the bytes to be written.
 func (f *feeder) add(p stream.Piece) error {
 	cfg := &f.c.srv.cfg
+	f.next = p.Offset() + uint64(p.Count())
 	if f.batch.takes(p) {
 		if !f.batch.fits(p) {
 			if err := f.closeBatch(); err != nil {
@@ -197,18 +200,20 @@ func (f *feeder) observe(made time.Time) {
 	}
 }
 
-// finish ends the event stream in the way its end is to be read (wire 2.4):
-// FIN when the stream is gone, after an error frame when the rights ended, or
-// after the word that records were lost; RESET when delivery failed on the
-// way; with the connection on a drain.
+// finish ends the event stream in the way its end is to be read (wire 2.4, 10):
+// FIN, after an error frame when the rights ended, after the word that the
+// stream was deleted, that the shard is served elsewhere, or that records were
+// lost; RESET when delivery failed on the way; with the connection on a drain.
 func (f *feeder) finish(err error) {
 	defer f.sub.Close()
 	release(f.held)
 	f.held = nil
+	var ended *refusal
 	var lagged *stream.LaggedError
+	var unserved *placed.NotServedError
 	switch cause := context.Cause(f.ctx); {
-	case errors.Is(cause, errRightsExpired):
-		f.last(f.offer.Error(errExpired.Failure))
+	case errors.As(cause, &ended):
+		f.last(f.offer.Error(ended.Failure))
 	case errors.Is(cause, errDrained):
 		// The stream stays open until the connection closes: a clean end
 		// would tell the client that the subscription is complete, and it
@@ -218,8 +223,10 @@ func (f *feeder) finish(err error) {
 		}
 	case errors.As(err, &lagged):
 		f.last(&wire.SubscriptionLagged{SubscriptionID: f.id, ResumeFrom: lagged.ResumeFrom})
+	case errors.As(err, &unserved):
+		f.unserved(unserved, wire.Optional[uint64]{Value: f.next, Set: f.sub.Shard().Durable()})
 	case errors.Is(err, stream.ErrRemoved):
-		_ = f.out.CloseWrite()
+		f.lastFrame(streamDeleted(f.id))
 	default:
 		f.abort()
 	}

@@ -59,6 +59,7 @@ const (
 // handle and what this identity may do with it.
 type groupRoute struct {
 	stream *stream.Stream
+	shard  *stream.Shard
 	ref    queue.Ref
 	rights [2]bool // by groupRight
 	ready  func(context.Context) error
@@ -80,10 +81,15 @@ func (c *groupRoutes) find(name *wire.GroupRef) *groupRoute {
 		}
 		c.last, c.lastName = hit, *name
 	}
-	if !c.last.stream.Active() {
+	if c.last.stale() {
 		return nil
 	}
 	return c.last
+}
+
+// stale says that the stream was removed, or its shard is another one by now.
+func (r *groupRoute) stale() bool {
+	return !r.stream.Active() || r.stream.Shard(r.shard.Index()) != r.shard
 }
 
 func (c *groupRoutes) keep(name *wire.GroupRef, r *groupRoute) {
@@ -96,8 +102,8 @@ func (c *groupRoutes) keep(name *wire.GroupRef, r *groupRoute) {
 
 // group finds the group a request is about and waits until its shard serves.
 func (s *control) group(ctx context.Context, name *wire.GroupRef, right groupRight) (*groupRoute, error) {
-	if s.expired.Load() {
-		return nil, errExpired
+	if ended := s.rights.ended(); ended != nil {
+		return nil, ended
 	}
 	r := s.groups.find(name)
 	if r == nil {
@@ -145,7 +151,7 @@ func (s *control) findGroup(name *wire.GroupRef, right groupRight) (*groupRoute,
 		return nil, invalidRequest("consumer groups need a durable stream, and " + sh.Name().String() + " is in memory")
 	}
 	groups, ref := s.c.srv.broker.Groups(), queue.Ref{Shard: sh, Group: name.Group}
-	return &groupRoute{stream: st, ref: ref, rights: rights, ready: func(ctx context.Context) error {
+	return &groupRoute{stream: st, shard: sh, ref: ref, rights: rights, ready: func(ctx context.Context) error {
 		if err := sh.Ready(ctx); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/internal/auth"
@@ -21,7 +20,7 @@ type ingest struct {
 	principal *auth.Principal
 	identity  *identity
 	routes    routes
-	expired   atomic.Bool
+	rights    rights
 }
 
 func newIngest(c *connection, st transport.ReceiveStream) *ingest {
@@ -40,14 +39,14 @@ func (s *ingest) serve(ctx context.Context) {
 		return
 	}
 	defer s.c.forget(s.identity)
-	stop := s.c.srv.onExpiry(s.principal, func() {
-		s.expired.Store(true)
+	stop := s.c.srv.onRightsEnd(s.principal, func(why *refusal) {
+		s.rights.end(why)
 		s.stream.CancelRead(codeNone)
 	})
 	defer stop()
 	for {
 		hdr, payload, err := s.frames.Next()
-		if err != nil || s.expired.Load() || !s.publish(ctx, hdr, payload) {
+		if err != nil || s.rights.ended() != nil || !s.publish(ctx, hdr, payload) {
 			return
 		}
 	}

@@ -200,7 +200,7 @@ func TestPublishOnlyStream(t *testing.T) {
 	}
 }
 
-// A stream that is removed ends its subscriptions cleanly and refuses its
+// A stream that is removed tells its subscriptions so and refuses its
 // publishers; a stream of that name that comes later starts above it.
 func TestRemovedStream(t *testing.T) {
 	n := felixtest.Start(t, felixtest.WithSetting("auto-create", "false"))
@@ -212,6 +212,7 @@ func TestRemovedStream(t *testing.T) {
 	l.ack()
 	last := sub.batch()
 	n.RemoveStream("s")
+	expectDeleted(t, sub)
 	if _, _, err := sub.in.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("subscription of a removed stream: %v", err)
 	}

@@ -54,6 +54,7 @@ type owed struct {
 	err       error
 	offset    uint64 // of a publish
 	hasOffset bool
+	numbered  bool // a batch of an idempotent producer
 
 	names    cacheNames // of formValue
 	item     cache.Item
@@ -88,7 +89,7 @@ func (p *owed) reset() {
 	}
 	p.form, p.hasID, p.requestID = 0, false, 0
 	p.started, p.since = time.Time{}, time.Time{}
-	p.err, p.offset, p.hasOffset = nil, 0, false
+	p.err, p.offset, p.hasOffset, p.numbered = nil, 0, false, false
 	p.names = cacheNames{key: key}
 	p.item, p.hit, p.versions = cache.Item{}, false, false
 	p.result, p.sum, p.hasSum, p.granted, p.failed = cache.Result{}, 0, false, 0, nil

@@ -24,16 +24,27 @@ const patience = 20 * time.Second
 // A peer is a client that sends frames as it likes, over real QUIC.
 type peer struct {
 	t    *testing.T
-	node *felixtest.Node
+	node testNode
 	conn transport.Conn
 }
 
-func dial(t *testing.T, n *felixtest.Node) *peer {
+// A testNode is a node as a peer needs it.
+type testNode interface {
+	Addr() string
+	CAPEM() []byte
+	Tenant() string
+	Namespace() string
+	Token(permissions ...string) string
+}
+
+var _ testNode = (*felixtest.Node)(nil)
+
+func dial(t *testing.T, n testNode) *peer {
 	t.Helper()
 	return dialWith(t, n, quic.ConnOptions{})
 }
 
-func dialWith(t *testing.T, n *felixtest.Node, o quic.ConnOptions) *peer {
+func dialWith(t *testing.T, n testNode, o quic.ConnOptions) *peer {
 	t.Helper()
 	conf, err := tlsconfig.NewClient(tlsconfig.ClientOptions{CAPEM: n.CAPEM(), ServerName: "localhost"})
 	if err != nil {
@@ -214,6 +225,14 @@ func (e *eventLane) frame() (wire.Header, []byte) {
 		e.t.Fatalf("read event stream: %v", err)
 	}
 	return h, append([]byte(nil), payload...)
+}
+
+// ended checks that the broker finished the event stream cleanly.
+func (e *eventLane) ended() {
+	e.t.Helper()
+	if _, _, err := e.in.Next(); !errors.Is(err, io.EOF) {
+		e.t.Fatalf("after the last frame: %v, want a clean end", err)
+	}
 }
 
 func (e *eventLane) batch() wire.EventBatch {

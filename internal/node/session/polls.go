@@ -183,11 +183,12 @@ func (p *polls) deliver(r *groupRoute, answer *wire.GroupRecords, records []queu
 // its wait. Why it ended early is told where it is a failure; a node that
 // stops, and a stream that ends, give an empty answer.
 func (p *polls) fail(ctx context.Context, requestID uint64, err error) {
+	var ended *refusal
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		p.refuse(requestID, asGroupRefusal(retried(err)))
-	case errors.Is(cause, errRightsExpired):
-		p.refuse(requestID, errExpired)
+	case errors.As(cause, &ended):
+		p.refuse(requestID, ended)
 	case errors.Is(cause, errDrained), errors.Is(cause, errAbandoned):
 		_ = p.s.out.deliver(&wire.GroupRecords{RequestID: requestID})
 	}
@@ -203,7 +204,7 @@ func (p *polls) refuse(requestID uint64, r *refusal) {
 	var answer wire.Message = &wire.GroupRecords{RequestID: requestID}
 	s.out.mu.Lock()
 	if p.running == 1 && s.out.owed == 0 {
-		answer = s.offer.Error(r.Failure)
+		answer = s.c.srv.refusalTo(s.offer, r)
 	}
 	s.out.setLocked(wire.AppendMessage(s.out.pending, answer))
 	s.out.mu.Unlock()

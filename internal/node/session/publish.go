@@ -21,11 +21,11 @@ func (s *control) publishBinary(ctx context.Context, flags wire.Flags, payload [
 		}
 		return s.answerNow(formOf(&p), p.RequestID, invalidRequest("malformed publish batch"))
 	}
-	if s.expired.Load() {
+	if ended := s.rights.ended(); ended != nil {
 		if p.Acked {
-			s.answerNow(formOf(&p), p.RequestID, errExpired)
+			s.answerNow(formOf(&p), p.RequestID, ended)
 		}
-		s.refuse(errExpired)
+		s.refuse(ended)
 		return finish
 	}
 	r := s.routes.resolve(&p)
@@ -109,7 +109,7 @@ func (s *control) oweIn(l *ledger, f form, requestID uint64) *owed {
 // shaper is what the stream's ledgers write their answers with.
 func (s *control) shaper() *answers {
 	if s.shape == nil {
-		s.shape = &answers{offer: s.offer, metrics: s.c.srv.metrics, clock: s.c.srv.clock, owed: &s.c.owed}
+		s.shape = &answers{srv: s.c.srv, offer: s.offer, metrics: s.c.srv.metrics, clock: s.c.srv.clock, owed: &s.c.owed}
 	}
 	return s.shape
 }
@@ -148,7 +148,7 @@ func (s *control) ackOnCommit() bool {
 // written. Without room for it the publish is parked: it waits its time away
 // from this goroutine, which goes on reading.
 func (s *control) publishCommitted(ctx context.Context, sh *stream.Shard, batch broker.Batch, p *owed) verdict {
-	p.bytes = batch.PayloadBytes
+	p.bytes, p.numbered = batch.PayloadBytes, batch.Producer.Set
 	s.sign(sh, &batch)
 	if s.parked.idle() {
 		err := s.c.srv.broker.Publish(ctx, sh, s.identity.publish, batch, broker.Try, p)

@@ -52,8 +52,8 @@ func (s *control) publishJSON(ctx context.Context, j jsonPublish) verdict {
 
 // routeNow is the route of a publish whose names are not cached.
 func (s *control) routeNow(tenant, namespace, stream string) *route {
-	if s.expired.Load() {
-		return &route{refused: errExpired}
+	if ended := s.rights.ended(); ended != nil {
+		return &route{refused: ended}
 	}
 	return s.c.srv.routeTo(s.principal, tenant, namespace, stream)
 }
@@ -90,8 +90,8 @@ func (s *control) publishIdempotent(ctx context.Context, m *wire.PublishIdempote
 
 // producerInit gives out a producer id (wire 9.6): any principal may have one.
 func (s *control) producerInit(m *wire.ProducerInit) verdict {
-	if s.expired.Load() {
-		return s.refuseRequest(errExpired)
+	if ended := s.rights.ended(); ended != nil {
+		return s.refuseRequest(ended)
 	}
 	s.answer(&wire.ProducerInitOK{RequestID: m.RequestID, ProducerID: s.c.srv.broker.NewProducerID()})
 	return goOn

@@ -29,10 +29,10 @@ func (s *control) awaitReady(ctx context.Context, ready func(context.Context) er
 // readableStream authorises and resolves what a request reads: for
 // subscriptions, reads by offset and time, and state alike.
 func (s *control) readableStream(tenant, namespace, name string) (*stream.Stream, error) {
-	switch {
-	case s.expired.Load():
-		return nil, errExpired
-	case tenant != s.principal.Tenant:
+	if ended := s.rights.ended(); ended != nil {
+		return nil, ended
+	}
+	if tenant != s.principal.Tenant {
 		return nil, errTenant
 	}
 	if err := validNames("stream", namespace, name); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/broker/stream"
 	"github.com/felixlog/felix/storage/shardlog"
 	"github.com/felixlog/felix/wire"
@@ -14,12 +15,15 @@ import (
 // (wire 16). Its wording is safe to show a person.
 type refusal struct {
 	wire.Failure
+	// unserved is set where the shard is not served here: another broker may be
+	// named instead (see Server.located).
+	unserved *placed.NotServedError
 }
 
 func (r *refusal) Error() string { return r.Message }
 
 func refuse(code wire.Code, message string) *refusal {
-	return &refusal{wire.Failure{Code: code, Class: wire.DefaultClass(code), Message: message}}
+	return &refusal{Failure: wire.Failure{Code: code, Class: wire.DefaultClass(code), Message: message}}
 }
 
 func invalidRequest(message string) *refusal {
@@ -36,6 +40,7 @@ var (
 	errUnacknowledged = refuse(wire.CodeUnacknowledged, "publish not confirmed in time; it may have been applied")
 	errUnconfirmed    = refuse(wire.CodeUnacknowledged, "write not confirmed in time; it may have been applied")
 	errExpired        = unauthenticated("token expired; authenticate again with a fresh one")
+	errTenantRemoved  = unauthenticated("the tenant of this token was removed")
 	errNoRecords      = invalidRequest("a numbered or conditional batch needs records")
 	errTenant         = refuse(wire.CodeForbidden, "tenant mismatch")
 	errForbidden      = refuse(wire.CodeForbidden, "forbidden")
@@ -47,9 +52,12 @@ func asRefusal(err error) *refusal {
 	var r *refusal
 	var full *broker.OverloadedError
 	var missing *broker.NotFoundError
+	var unserved *placed.NotServedError
 	switch {
 	case errors.As(err, &r):
 		return r
+	case errors.As(err, &unserved):
+		return notServed(unserved)
 	case errors.As(err, &full):
 		return overloaded(full)
 	case errors.As(err, &missing):
@@ -129,7 +137,7 @@ func milliseconds(d time.Duration) uint64 {
 // answers that are owed: it names no request (wire 8.1).
 func (s *control) refuse(r *refusal) {
 	if s.turns.idle() {
-		s.answer(s.offer.Error(r.Failure))
+		s.answer(s.c.srv.refusalTo(s.offer, r))
 		return
 	}
 	if p := s.owe(formRefusal, wire.Optional[uint64]{}); p != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/storage/shardlog"
 	"github.com/felixlog/felix/wire"
 )
@@ -20,9 +21,12 @@ func asCacheRefusal(err error) *refusal {
 	var overflow *cache.CounterOverflowError
 	var unavailable *cache.UnavailableError
 	var busy *cache.WatchBusyError
+	var unserved *placed.NotServedError
 	switch {
 	case errors.As(err, &r):
 		return r
+	case errors.As(err, &unserved):
+		return notServed(unserved)
 	case errors.As(err, &ttl), errors.As(err, &size), errors.As(err, &needsLog), errors.As(err, &shard),
 		errors.As(err, &watch), errors.As(err, &overflow):
 		return invalidRequest(err.Error())

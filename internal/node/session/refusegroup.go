@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/broker/queue"
 	"github.com/felixlog/felix/broker/queue/tracker"
 	"github.com/felixlog/felix/broker/stream"
@@ -32,9 +33,12 @@ func asGroupRefusal(err error) *refusal {
 	var name *queue.NameError
 	var ended *queue.EndsEarlyError
 	var cursor *stream.CursorError
+	var unserved *placed.NotServedError
 	switch {
 	case errors.As(err, &r):
 		return r
+	case errors.As(err, &unserved):
+		return notServed(unserved)
 	case errors.As(err, &stale):
 		r := refuse(wire.CodeStaleClaim, err.Error())
 		if !stale.Retry {

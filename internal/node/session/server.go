@@ -61,6 +61,8 @@ type Config struct {
 
 	Storage bool // the broker has logs: what needs one is served
 
+	Directory Directory // nil: the node stands alone
+
 	EnforceExpiry   bool // decision 8: rights end at token expiry plus ExpiryLeeway
 	BindSubject     bool // the token's subject must match the client certificate
 	ListenerPorts   []uint16
@@ -91,6 +93,8 @@ type Server struct {
 	keySeed maphash.Seed    // of the keys being written on a stream
 	noWait  context.Context // has ended: what waits for it does not wait
 
+	tenants tenants
+
 	mu    sync.Mutex
 	conns map[*connection]struct{}
 	idle  sync.WaitGroup // connections being served
@@ -101,7 +105,9 @@ func NewServer(cfg Config, b *broker.Broker, v *auth.Verifier, m *telemetry.Metr
 	noWait, end := context.WithCancel(context.Background())
 	end()
 	drained, drain := context.WithCancelCause(context.Background())
-	return &Server{drained: drained, drain: drain, noWait: noWait, cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, keySeed: maphash.MakeSeed(), conns: make(map[*connection]struct{})}
+	s := &Server{drained: drained, drain: drain, noWait: noWait, cfg: cfg, broker: b, verify: v, metrics: m, clock: clock, log: log, keySeed: maphash.MakeSeed(), conns: make(map[*connection]struct{})}
+	b.OnTenantRemoved(s.tenants.removed)
+	return s
 }
 
 // ServeConn serves conn until it ends. It returns after the last of the

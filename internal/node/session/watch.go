@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/felixlog/felix/broker/cache"
+	"github.com/felixlog/felix/broker/placed"
 	"github.com/felixlog/felix/wire"
 )
 
@@ -59,8 +60,8 @@ func (s *control) watchable(m *wire.CacheWatch) (*cache.Cache, cache.WatchOption
 	opts := cache.WatchOptions{
 		From: m.FromOffset.Value, HasFrom: m.FromOffset.Set, Retained: m.Retained, Capacity: s.c.srv.cfg.WatchQueue,
 	}
-	if s.expired.Load() {
-		return nil, opts, errExpired
+	if ended := s.rights.ended(); ended != nil {
+		return nil, opts, ended
 	}
 	r, err := s.cacheRoute(m.Tenant, m.Namespace, m.Cache)
 	if err != nil {
@@ -165,20 +166,29 @@ func (w *watcher) flush() error {
 // finish ends the event stream as that of a subscription ends.
 func (w *watcher) finish(err error) {
 	defer w.watch.Close()
+	var ended *refusal
 	var lagged *cache.LaggedError
+	var unserved *placed.NotServedError
 	switch cause := context.Cause(w.ctx); {
-	case errors.Is(cause, errRightsExpired):
-		w.last(w.offer.Error(errExpired.Failure))
+	case errors.As(cause, &ended):
+		w.last(w.offer.Error(ended.Failure))
 	case errors.Is(cause, errDrained):
 		w.drained()
 	case errors.As(err, &lagged):
 		w.last(&wire.CacheWatchLagged{ResumeFrom: lagged.ResumeFrom})
+	case errors.As(err, &unserved):
+		from, known := w.watch.Position()
+		w.unserved(unserved, wire.Optional[uint64]{Value: from, Set: known})
 	case errors.Is(err, cache.ErrRemoved):
-		_ = w.out.CloseWrite()
+		w.last(w.offer.Error(errCacheDeleted.Failure))
 	default:
 		w.abort()
 	}
 }
+
+// errCacheDeleted ends a watch whose cache was deleted. A cache made anew under
+// the name is another one, so coming again is no use.
+var errCacheDeleted = &refusal{Failure: wire.Failure{Code: wire.CodeNotFound, Class: wire.Fatal, Message: "the cache was deleted"}}
 
 // drained delivers what is queued when the node stops. To a client that reads
 // it, it then says that the shard is served here no more, and where to go on

@@ -105,7 +105,7 @@ func (w *watchLane) expect(want ...string) (last uint64) {
 // A keeper writes a cache.
 type keeper struct {
 	*lane
-	n  *felixtest.Node
+	n  testNode
 	id uint64
 }
 
@@ -300,6 +300,7 @@ func TestLifeOfAWatch(t *testing.T) {
 	q := dial(t, n)
 	removed := q.watch(&wire.CacheWatch{Cache: "gone", Prefix: some("")})
 	n.RemoveCache("gone")
+	expectError(t, removed.message(), "not_found", "fatal")
 	if _, _, err := removed.in.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("the watch of a removed cache: %v", err)
 	}

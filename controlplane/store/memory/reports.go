@@ -1,0 +1,50 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/felixlog/felix/controlplane/model"
+)
+
+type reportsBody struct {
+	Sender  string                `json:"sender"`
+	Reports []model.ReplicaReport `json:"reports"`
+}
+
+// recordReports never looks at reports that are stored: they are not in
+// snapshots, so a result must not depend on them.
+func (s *State) recordReports(b reportsBody) ([]model.ReportOutcome, error) {
+	outcomes := make([]model.ReportOutcome, len(b.Reports))
+	for i := range b.Reports {
+		outcomes[i] = s.judge(b.Sender, &b.Reports[i])
+		if outcomes[i] == model.ReportAccepted {
+			s.keepReport(b.Reports[i])
+		}
+	}
+	return outcomes, nil
+}
+
+func (s *State) judge(sender string, r *model.ReplicaReport) model.ReportOutcome {
+	a, ok := s.assignments.get(r.ShardKey)
+	switch {
+	case !ok:
+		return model.ReportUnassigned
+	case a.Leader != sender:
+		return model.ReportNotLeader
+	case r.Generation > a.Generation:
+		return model.ReportFutureGeneration
+	case r.Generation < a.Generation:
+		return model.ReportStale
+	default:
+		return model.ReportAccepted
+	}
+}
+
+func (s *State) keepReport(r model.ReplicaReport) {
+	r.ReportedAtMillis = s.now
+	r.CaughtUp = some(slices.Compact(slices.Sorted(slices.Values(r.CaughtUp))))
+	if r.Offsets == nil {
+		r.Offsets = map[string]uint64{}
+	}
+	s.reports[r.ShardKey] = &r
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/felixlog/felix/controlplane/apiclient"
+	"github.com/felixlog/felix/controlplane/model"
+)
+
+// A control is the control plane as a command uses it: its API, and the tenant
+// and namespace that the command is about.
+type control struct {
+	*apiclient.Client
+	tenant    string
+	namespace string
+}
+
+// namespaceKey names the namespace.
+func (c *control) namespaceKey() model.NamespaceKey {
+	return model.NamespaceKey{TenantID: c.tenant, Namespace: c.namespace}
+}
+
+func (c *control) stream(name string) model.StreamKey {
+	return model.StreamKey{TenantID: c.tenant, Namespace: c.namespace, Stream: name}
+}
+
+func (c *control) cache(name string) model.CacheKey {
+	return model.CacheKey{TenantID: c.tenant, Namespace: c.namespace, Cache: name}
+}
+
+// shard names a shard of a stream, or of a cache.
+func (c *control) shard(name string, shard uint32, ofCache bool) model.ShardKey {
+	kind := model.StreamShard
+	if ofCache {
+		kind = model.CacheShard
+	}
+	return model.ShardKey{TenantID: c.tenant, Namespace: c.namespace, Stream: name, Shard: shard, Kind: kind}
+}
+
+// controlVerb makes cmd a command that works against the control plane and
+// takes between least and most arguments.
+func (a *App) controlVerb(cmd *cobra.Command, least, most int, run func(ctx context.Context, c *control, args []string) error) *cobra.Command {
+	cmd.Args = positional(least, most)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	cmd.Annotations = map[string]string{connects: "yes"}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := a.controlPlane(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.CloseIdle()
+		return explainControl(cmd.Context(), run(cmd.Context(), c, args))
+	}
+	return cmd
+}
+
+// defaultNamespace is where streams and caches are unless another is said.
+const defaultNamespace = "default"
+
+// controlPlane is a client of the control plane that flags, environment and
+// context name.
+func (a *App) controlPlane(cmd *cobra.Command) (*control, error) {
+	by, err := a.resolve(cmd.Flags())
+	if err != nil {
+		return nil, err
+	}
+	api, err := a.openAPI(&by, by.ControlPlaneURL)
+	if err != nil {
+		return nil, err
+	}
+	if by.ControlPlaneToken == "" && by.ControlPlaneTokenFile == "" {
+		return nil, usageError("no token for the control plane").
+			hinting("\"felix login\" gets one; or give --controlplane-token-file, or choose a context that names one")
+	}
+	return &control{Client: api, tenant: by.Tenant, namespace: orDefault(by.Namespace, defaultNamespace)}, nil
+}
+
+// openAPI makes a client of the control plane at url that shows the token of
+// the connection where a call needs one.
+func (a *App) openAPI(by *resolved, url string) (*apiclient.Client, error) {
+	if url == "" {
+		return nil, usageError("no control plane to talk to").
+			hinting("give --controlplane-url, or choose a context that names one; \"felix dev\" has one inside")
+	}
+	options := apiclient.Options{URL: url, UserAgent: "felix-cli", Retry: apiclient.Retry{Attempts: 4}}
+	if by.ControlPlaneCAFile != "" {
+		pem, err := os.ReadFile(by.ControlPlaneCAFile)
+		if err != nil {
+			return nil, usageError("read the authorities of the control plane: %w", err)
+		}
+		options.CAPEM = pem
+	}
+	connection := *by
+	options.Token = func(ctx context.Context) (string, error) {
+		return a.freshToken(ctx, &connection, apiclient.AudienceControlPlane)
+	}
+	api, err := apiclient.New(options)
+	if err != nil {
+		return nil, usageError("control plane: %w", err)
+	}
+	return api, nil
+}
+
+// explainControl gives an error of the control plane its exit code and, where
+// there is one, advice.
+func explainControl(ctx context.Context, err error) error {
+	refused, isRefusal := errors.AsType[*apiclient.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case isType[*apiclient.UnreachableError](err):
+		return (&Error{Exit: ExitUnreachable, Err: err}).hinting("is the control plane running, and is --controlplane-url right?")
+	case !isRefusal:
+		return err
+	}
+	out := &Error{Exit: ExitRefused, Err: err}
+	switch refused.Status {
+	case 400, 422:
+		out.Exit = ExitUsage
+	case 401:
+		return out.hinting("the token is not accepted here: it may have expired, or be one for brokers; \"felix token inspect\" shows it, \"felix login\" gets another")
+	case 403:
+		return out.hinting("\"felix whoami\" shows what the token allows")
+	case 404:
+		out.Exit = ExitNotFound
+	}
+	return out
+}
+
+// tenantOf is the tenant a command is about: its argument, or that of the
+// connection.
+func (c *control) tenantOf(args []string) (string, error) {
+	switch {
+	case len(args) > 0:
+		return args[0], nil
+	case c.tenant != "":
+		return c.tenant, nil
+	}
+	return "", usageError("no tenant").hinting("give --tenant, or choose a context that names one")
+}
+
+// needTenant refuses to go on without a tenant.
+func (c *control) needTenant() error {
+	_, err := c.tenantOf(nil)
+	return err
+}
+
+// tell prints a list: rows under a heading, or with --json each item as an
+// object on its line.
+func tell[T any](a *App, heading []string, items []T, row func(T) []string) error {
+	if a.flags.json {
+		var out []byte
+		for _, item := range items {
+			out = append(appendJSON(out, item), '\n')
+		}
+		_, err := a.Stdout.Write(out)
+		return err
+	}
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		rows[i] = row(item)
+	}
+	return printTable(a.Stdout, heading, rows)
+}
+
+// done says what a command did: a sentence, or with --json the object.
+func (a *App) done(object any, format string, args ...any) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, object)
+	}
+	if a.flags.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
+	return err
+}
+
+// facts prints names and values, one a line, or with --json the object.
+func (a *App) facts(object any, pairs [][2]string) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, object)
+	}
+	longest := 0
+	for _, p := range pairs {
+		longest = max(longest, len(p[0]))
+	}
+	for _, p := range pairs {
+		if _, err := fmt.Fprintf(a.Stdout, "%-*s  %s\n", longest, p[0], p[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find is the one item that matches, or an error that nothing does.
+func find[T any](items []T, what, name string, match func(T) bool) (T, error) {
+	for _, item := range items {
+		if match(item) {
+			return item, nil
+		}
+	}
+	var none T
+	return none, &Error{Exit: ExitNotFound, Err: fmt.Errorf("there is no %s %q, or the token does not show it", what, name)}
+}
+
+// lowered is a word of the API as the command line writes it.
+func lowered[T ~string](word T) string { return strings.ToLower(string(word)) }
+
+// removed is what a command that removes something says with --json.
+type removed struct {
+	Removed string `json:"removed"`
+}

@@ -1,0 +1,445 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
+	"github.com/felixlog/felix/internal/auth"
+	"github.com/felixlog/felix/internal/config"
+	"github.com/felixlog/felix/internal/controlplane"
+)
+
+// A testPlane is a control plane in memory with the tenant acme, whose keys the
+// test has.
+type testPlane struct {
+	*controlplane.Instance
+	signer *auth.Signer
+	dir    string
+	tokens int // written so far
+}
+
+func startPlane(t *testing.T, flags map[string]string) *testPlane {
+	t.Helper()
+	all := map[string]string{"bind-addr": "127.0.0.1:0", "metrics-bind": "127.0.0.1:0", "shutdown-predrain-ms": "0", "bootstrap-bind-addr": "127.0.0.1:0"}
+	for k, v := range flags {
+		all[k] = v
+	}
+	cfg, _, err := config.LoadControlPlane(config.Sources{Flags: all, FileSystem: noConfig{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, err := controlplane.Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := instance.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	p := &testPlane{Instance: instance, dir: t.TempDir()}
+	p.signer = addTenant(t, instance.Store(), "acme")
+	return p
+}
+
+// noConfig is a file system without configuration.
+type noConfig struct{}
+
+func (noConfig) ReadFile(name string) ([]byte, error) {
+	return nil, &os.PathError{Op: "open", Path: name, Err: os.ErrNotExist}
+}
+
+// addTenant makes a tenant and returns what signs its tokens.
+func addTenant(t *testing.T, s store.Store, name string) *auth.Signer {
+	t.Helper()
+	private, err := auth.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer := auth.NewSigner("", private)
+	if err := s.CreateTenant(t.Context(), model.Tenant{TenantID: name, DisplayName: name}); err != nil {
+		t.Fatal(err)
+	}
+	key := model.SigningKey{KID: signer.Key().ID, Seed: private.Seed(), Public: signer.Key().Public, Status: model.KeyCurrent}
+	if _, err := s.EnsureSigningKey(t.Context(), name, key); err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+// tokenFile writes a token of acme for an audience.
+func (p *testPlane) tokenFile(t *testing.T, audience string, lives time.Duration, permissions ...string) string {
+	t.Helper()
+	now := time.Now()
+	token, err := p.signer.Mint(auth.Claims{
+		Tenant: "acme", Subject: "ann", Audience: audience, Permissions: permissions, IssuedAt: now.Add(-time.Hour), Expires: now.Add(lives),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.tokens++
+	name := filepath.Join(p.dir, fmt.Sprintf("token-%d", p.tokens))
+	if err := os.WriteFile(name, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// all that an administrator of acme and of the cluster may do.
+func administrator() []string {
+	return []string{
+		"tenant.manage:cluster:*", "node.view:cluster:*", "node.manage:cluster:*",
+		"tenant.manage:tenant:acme", "ns.manage:namespace:acme/*", "stream.manage:stream:acme/*/*", "cache.manage:cache:acme/*/*",
+		"rbac.view:tenant:acme", "rbac.policy.manage:tenant:acme", "rbac.assignment.manage:tenant:acme",
+	}
+}
+
+// app is an App that talks to the control plane as acme.
+func (p *testPlane) app(t *testing.T, permissions ...string) *testApp {
+	t.Helper()
+	return newTestApp(t, map[string]string{
+		"FELIX_CONTROLPLANE_URL": "http://" + p.Addr(), "FELIX_AUTH_TENANT": "acme",
+		"FELIX_CONTROLPLANE_TOKEN_FILE": p.tokenFile(t, auth.AudienceControlPlane, time.Hour, permissions...),
+	})
+}
+
+// fails runs a command line that must fail with a code, and returns what it
+// said.
+func (ta *testApp) fails(t *testing.T, exit int, args ...string) string {
+	t.Helper()
+	ta.out.Reset()
+	ta.errs.Reset()
+	if code := ta.Run(t.Context(), args); code != exit {
+		t.Fatalf("felix %s: exit %d, want %d: %s", strings.Join(args, " "), code, exit, &ta.errs)
+	}
+	return ta.errs.String()
+}
+
+func TestStreamVerbs(t *testing.T) {
+	p := startPlane(t, nil)
+	ta := p.app(t, administrator()...)
+	ta.fails(t, ExitNotFound, "stream", "create", "orders")
+	ta.runs(t, "namespace", "create", "default")
+	out := ta.runs(t, "stream", "create", "orders", "--shards", "4", "--retention-secs", "3600", "--routing", "jump-hash")
+	if !strings.Contains(out, "orders with 4 shards") {
+		t.Errorf("said %q", out)
+	}
+	if out = ta.runs(t, "stream", "create", "orders", "--shards", "4", "--retention-secs", "3600", "--routing", "jump-hash"); !strings.Contains(out, "already") {
+		t.Errorf("made again: %q", out)
+	}
+	if said := ta.fails(t, ExitRefused, "stream", "create", "orders", "--shards", "5"); !strings.Contains(said, "shards is 4, not 5") {
+		t.Errorf("made with other settings: %q", said)
+	}
+	var s model.Stream
+	if err := json.Unmarshal([]byte(ta.runs(t, "stream", "info", "orders", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Shards != 4 || s.Retention.MaxAgeSeconds == nil || *s.Retention.MaxAgeSeconds != 3600 || s.Routing != model.JumpHash || !s.Durable || s.UID == "" {
+		t.Errorf("%+v", s)
+	}
+	ta.runs(t, "stream", "set", "orders", "--retention-bytes", "1048576")
+	out = ta.runs(t, "stream", "set", "orders", "--retention-secs", "default")
+	if !strings.Contains(out, "retention: 1.0 MiB, was 1h0m0s, 1.0 MiB") {
+		t.Errorf("changed: %q", out)
+	}
+	if said := ta.fails(t, ExitUsage, "stream", "set", "orders"); !strings.Contains(said, "nothing to change") {
+		t.Errorf("said %q", said)
+	}
+	ta.fails(t, ExitUsage, "stream", "create", "x", "--retention-secs", "0")
+	ta.fails(t, ExitUsage, "stream", "create", "x", "--kind", "table")
+	ta.fails(t, ExitUsage, "stream", "create", "a/b")
+	ta.runs(t, "stream", "create", "memory", "--durable", "false", "--delivery", "at-most-once", "--kind", "queue")
+	out = ta.runs(t, "stream", "ls")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[1], "memory") || !strings.HasPrefix(lines[2], "orders") {
+		t.Errorf("listed %q", out)
+	}
+	ta.fails(t, ExitUsage, "stream", "rm", "orders") // nobody to ask
+	ta.runs(t, "stream", "rm", "orders", "--yes")
+	ta.fails(t, ExitNotFound, "stream", "info", "orders")
+	ta.fails(t, ExitNotFound, "stream", "rm", "orders", "--yes")
+}
+
+func TestCacheVerbs(t *testing.T) {
+	ta := startPlane(t, nil).app(t, administrator()...)
+	ta.runs(t, "namespace", "create", "default")
+	ta.runs(t, "cache", "create", "users", "--shards", "2")
+	ta.runs(t, "cache", "create", "users", "--shards", "2")
+	ta.fails(t, ExitRefused, "cache", "create", "users", "--shards", "3")
+	ta.runs(t, "cache", "set", "users", "--display-name", "User profiles")
+	ta.fails(t, ExitUsage, "cache", "set", "users")
+	if out := ta.runs(t, "cache", "ls"); !strings.Contains(out, "users  2") || !strings.Contains(out, "User profiles") {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "cache", "rm", "users", "--yes")
+	if out := ta.runs(t, "cache", "ls", "--json"); out != "" {
+		t.Errorf("listed %q", out)
+	}
+}
+
+func TestTenantAndNamespaceVerbs(t *testing.T) {
+	ta := startPlane(t, nil).app(t, administrator()...)
+	ta.runs(t, "tenant", "create", "other", "--display-name", "Other Inc.")
+	ta.fails(t, ExitRefused, "tenant", "create", "other")
+	if out := ta.runs(t, "tenant", "ls"); !strings.Contains(out, "acme") || !strings.Contains(out, "Other Inc.") {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "tenant", "info", "other")
+	ta.fails(t, ExitNotFound, "tenant", "info", "nobody")
+	ta.runs(t, "namespace", "create", "billing")
+	ta.runs(t, "namespace", "info", "billing")
+	ta.fails(t, ExitNotFound, "namespace", "info", "shipping")
+	ta.runs(t, "namespace", "rm", "billing", "--yes")
+	if out := ta.runs(t, "namespace", "ls", "--json"); out != "" {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "tenant", "rm", "other", "--yes")
+	ta.fails(t, ExitNotFound, "tenant", "rm", "other", "--yes")
+}
+
+// A token that may not says so, with what to do, and exit code 4.
+func TestRefusedVerbs(t *testing.T) {
+	p := startPlane(t, nil)
+	ta := p.app(t, "stream.manage:stream:acme/default/orders")
+	if said := ta.fails(t, ExitRefused, "tenant", "ls"); !strings.Contains(said, "forbidden") || !strings.Contains(said, "felix whoami") {
+		t.Errorf("said %q", said)
+	}
+	expired := newTestApp(t, map[string]string{
+		"FELIX_CONTROLPLANE_URL": "http://" + p.Addr(), "FELIX_AUTH_TENANT": "acme",
+		"FELIX_CONTROLPLANE_TOKEN_FILE": p.tokenFile(t, auth.AudienceControlPlane, -time.Minute, "node.view:cluster:*"),
+	})
+	if said := expired.fails(t, ExitRefused, "node", "ls"); !strings.Contains(said, "felix login") {
+		t.Errorf("said %q", said)
+	}
+	nobody := newTestApp(t, map[string]string{"FELIX_CONTROLPLANE_URL": "http://127.0.0.1:1", "FELIX_AUTH_TENANT": "acme", "FELIX_CONTROLPLANE_TOKEN": "x"})
+	nobody.fails(t, ExitUnreachable, "node", "ls")
+	newTestApp(t, nil).fails(t, ExitUsage, "node", "ls")
+}
+
+func TestRBACVerbs(t *testing.T) {
+	ta := startPlane(t, nil).app(t, administrator()...)
+	ta.runs(t, "rbac", "policy", "add", "role:reader", "stream:acme/default/*", "stream.subscribe")
+	ta.fails(t, ExitUsage, "rbac", "policy", "add", "role:reader", "stream:acme/default/*", "stream.eat")
+	ta.fails(t, ExitUsage, "rbac", "policy", "add", "role:reader", "stream:acme", "stream.subscribe")
+	ta.fails(t, ExitRefused, "rbac", "policy", "add", "role:reader", "cluster:*", "node.view")
+	ann := strings.TrimSpace(ta.runs(t, "rbac", "principal", "https://idp.example", "ann"))
+	if ann != auth.PrincipalID("https://idp.example", "ann") {
+		t.Errorf("principal %q", ann)
+	}
+	ta.runs(t, "rbac", "grouping", "add", ann, "role:reader")
+	if out := ta.runs(t, "rbac", "policy", "ls", "--subject", "role:reader"); !strings.Contains(out, "stream.subscribe") {
+		t.Errorf("listed %q", out)
+	}
+	if out := ta.runs(t, "rbac", "grouping", "ls", "--user", ann, "--json"); !strings.Contains(out, `"role":"role:reader"`) {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "rbac", "grouping", "rm", ann, "role:reader")
+	ta.runs(t, "rbac", "policy", "rm", "role:reader", "stream:acme/default/*", "stream.subscribe")
+	ta.fails(t, ExitNotFound, "rbac", "policy", "rm", "role:reader", "stream:acme/default/*", "stream.subscribe")
+}
+
+func TestKeyVerbs(t *testing.T) {
+	ta := startPlane(t, nil).app(t, administrator()...)
+	var keys struct {
+		Current   string
+		Verifying []string
+	}
+	read := func(args ...string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(ta.runs(t, append([]string{"tenant", "keys"}, args...)...)), &keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("ls", "--json")
+	first := keys.Current
+	read("stage", "--json")
+	if keys.Current != first || len(keys.Verifying) != 2 {
+		t.Fatalf("%+v", keys)
+	}
+	staged := keys.Verifying[0] + keys.Verifying[1]
+	staged = strings.Replace(staged, first, "", 1)
+	read("activate", staged, "--json")
+	if keys.Current != staged {
+		t.Fatalf("%+v", keys)
+	}
+	ta.fails(t, ExitRefused, "tenant", "keys", "retire", staged)
+	read("retire", first, "--json")
+	if len(keys.Verifying) != 1 {
+		t.Fatalf("%+v", keys)
+	}
+	ta.fails(t, ExitRefused, "tenant", "ls") // signed by the retired key
+}
+
+func TestNodeAndPlacementVerbs(t *testing.T) {
+	p := startPlane(t, map[string]string{"placement-settle-ms": "0"})
+	ta := p.app(t, administrator()...)
+	for _, id := range []string{"b1", "b2"} {
+		spec := model.NodeSpec{AdvertiseAddr: "127.0.0.1:700" + id[1:], ClientAddr: "127.0.0.1:500" + id[1:], Region: "local", Labels: map[string]string{"rack": id}, Capacity: model.Capacity{Weight: 1}}
+		if _, err := p.Store().RegisterNode(t.Context(), id, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ta.runs(t, "namespace", "create", "default")
+	ta.runs(t, "stream", "create", "orders", "--shards", "2")
+	waitFor(t, func() bool { return strings.Count(ta.runs(t, "shard", "ls", "--name", "orders"), "orders/") == 2 })
+	if out := ta.runs(t, "node", "ls", "--label", "rack=b2"); strings.Contains(out, "b1") || !strings.Contains(out, "b2    live") {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "node", "info", "b1")
+	ta.fails(t, ExitNotFound, "node", "info", "b9")
+	ta.runs(t, "shard", "moves")
+	ta.runs(t, "placement", "plan")
+	ta.runs(t, "placement", "replication", "--json")
+	if out := ta.runs(t, "placement", "pause", "--json"); out != "{\"paused\":true}\n" {
+		t.Errorf("said %q", out)
+	}
+	ta.runs(t, "placement", "resume")
+	ta.fails(t, ExitNotFound, "shard", "move", "orders", "7", "--to", "b2")
+	ta.fails(t, ExitUsage, "placement", "abandon", "orders", "0")
+	ta.runs(t, "node", "drain", "b1", "--yes")
+	if out := ta.runs(t, "node", "ls", "--lifecycle", "draining"); !strings.Contains(out, "b1") {
+		t.Errorf("listed %q", out)
+	}
+	ta.runs(t, "node", "deregister", "b2", "--yes")
+}
+
+// Somebody begins tenants, and a second time it is refused.
+func TestTenantInit(t *testing.T) {
+	secret := strings.Repeat("s", 40)
+	p := startPlane(t, map[string]string{"bootstrap-enabled": "true", "bootstrap-token": secret})
+	ta := newTestApp(t, map[string]string{"FELIX_BOOTSTRAP_TOKEN": secret})
+	args := []string{"tenant", "init", "ops", "--operator", "--bootstrap-url", "http://" + p.BootstrapAddr(), "--issuer", "https://idp.example", "--audience", "felix", "--admin", "alice"}
+	ta.runs(t, args...)
+	ta.fails(t, ExitRefused, args...)
+	policies, err := p.Store().Policies(t.Context(), "ops")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := keep(policies, func(p model.Policy) bool { return p.Object == "cluster:*" })
+	if len(found) != 3 {
+		t.Errorf("the operators may %v", found)
+	}
+	wrong := newTestApp(t, map[string]string{"FELIX_BOOTSTRAP_TOKEN": "guess"})
+	args[2] = "more"
+	if said := wrong.fails(t, ExitRefused, args...); strings.Contains(said, "guess") {
+		t.Errorf("the secret is told: %q", said)
+	}
+	newTestApp(t, nil).fails(t, ExitUsage, args...)
+}
+
+// A store that has held nothing takes an export of another, and one that has
+// refuses it.
+func TestMigrate(t *testing.T) {
+	ta := newTestApp(t, nil)
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+	p := startPlane(t, map[string]string{"raft-data-dir": from})
+	ta.fails(t, ExitOther, "controlplane", "migrate", "export", "--raft-data-dir", from, "x.json") // it runs
+	if err := p.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	counts := ta.runs(t, "controlplane", "migrate", "export", "--raft-data-dir", from, "dump.json")
+	if !strings.Contains(counts, "tenants       1") {
+		t.Errorf("counted %q", counts)
+	}
+	info, err := os.Stat(filepath.Join(ta.Dir, "dump.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v", info.Mode(), err)
+	}
+	if again := ta.runs(t, "controlplane", "migrate", "import", "--raft-data-dir", to, "dump.json"); again != counts {
+		t.Errorf("read %q", again)
+	}
+	ta.fails(t, ExitRefused, "controlplane", "migrate", "import", "--raft-data-dir", to, "dump.json")
+	ta.runs(t, "controlplane", "migrate", "import", "--overwrite", "--raft-data-dir", to, "dump.json")
+	if err := os.WriteFile(filepath.Join(ta.Dir, "cut.json"), []byte(`{"version":1,"tenants":[`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ta.fails(t, ExitUsage, "controlplane", "migrate", "import", "--raft-data-dir", to, "cut.json")
+}
+
+func TestTokenInspect(t *testing.T) {
+	p := startPlane(t, nil)
+	ta := newTestApp(t, nil)
+	file := p.tokenFile(t, auth.AudienceBroker, time.Hour, "stream.publish:stream:acme/default/orders")
+	out := ta.runs(t, "token", "inspect", file)
+	if !strings.Contains(out, "stream.publish:stream:acme/default/orders") || !strings.Contains(out, "felix-broker") {
+		t.Errorf("said %q", out)
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signature := token[len(token)-20 : len(token)-1]; strings.Contains(out, string(signature)) {
+		t.Error("the token is printed")
+	}
+	ta.Stdin = strings.NewReader(string(token))
+	if out = ta.runs(t, "token", "inspect", "-", "--json"); !strings.Contains(out, `"expired":false`) {
+		t.Errorf("said %q", out)
+	}
+	ta.Stdin = strings.NewReader("a.b.c")
+	ta.fails(t, ExitUsage, "token", "inspect", "-")
+}
+
+// A token of a login is renewed before it expires, by one process at a time, and
+// one whose login was ended is not.
+func TestTokensAreRenewed(t *testing.T) {
+	p := startPlane(t, map[string]string{"exchange-token-ttl-seconds": "900"})
+	secret := strings.Repeat("5e", 32)
+	file := p.tokenFile(t, auth.AudienceControlPlane, 10*time.Second, "ns.manage:namespace:acme/*")
+	seedRefresh(t, p.Store(), "acme", "ann", secret)
+	if err := os.WriteFile(file+refreshSuffix, []byte(tokenID+"."+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ta := newTestApp(t, map[string]string{
+		"FELIX_CONTROLPLANE_URL": "http://" + p.Addr(), "FELIX_AUTH_TENANT": "acme", "FELIX_CONTROLPLANE_TOKEN_FILE": file,
+	})
+	ta.runs(t, "namespace", "ls")
+	after, err := os.ReadFile(file)
+	if err != nil || string(after) == string(before) {
+		t.Fatalf("the token is the same (%v)", err)
+	}
+	_, body, err := decodeToken(strings.TrimSpace(string(after)))
+	if err != nil || time.Until(body.expiry()) < 10*time.Minute {
+		t.Fatalf("%+v, %v", body, err)
+	}
+	ta.runs(t, "token", "renew")
+	if _, err := p.Store().RevokePrincipal(t.Context(), "acme", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	ta.fails(t, ExitRefused, "token", "renew")
+}
+
+const tokenID = "00000000000000000000000000000000000000000000000000000000000000aa"
+
+// seedRefresh gives a principal a refresh token with a secret, and a right to
+// namespaces, so that renewing gives something.
+func seedRefresh(t *testing.T, s store.Store, tenant, principal, secret string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(secret))
+	issuer := model.IdpIssuer{Issuer: "https://idp.example", Audiences: []string{"felix"}, ClaimMappings: model.ClaimMappings{SubjectClaim: "sub"}}
+	err := errors.Join(
+		s.PutIssuer(t.Context(), tenant, issuer),
+		s.AddPolicy(t.Context(), tenant, model.Policy{Subject: principal, Object: "namespace:" + tenant + "/*", Action: "ns.manage"}),
+		s.InsertRefreshToken(t.Context(), model.RefreshToken{
+			TenantID: tenant, TokenID: tokenID, PrincipalID: principal, Groups: []string{}, Issuer: issuer.Issuer, SecretHash: hex.EncodeToString(sum[:]),
+			FamilyID: "fam", Audience: auth.AudienceControlPlane, IssuedAtSecs: 1, ExpiresAtSecs: uint64(time.Now().Add(time.Hour).Unix()),
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+package mirror
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/felixlog/felix/controlplane/model"
+)
+
+// A view is what others may read of a mirror while a pass is under way: how
+// things were at the end of the last one.
+type view struct {
+	mu      sync.RWMutex
+	tenants map[string]struct{}
+	leads   []Lead
+	cursors map[string]cursor
+	passed  chan struct{} // closed at the end of a pass
+	stats   Stats
+}
+
+func (v *view) init(feeds []follower) {
+	v.passed = make(chan struct{})
+	v.cursors = make(map[string]cursor)
+	for _, f := range feeds {
+		v.cursors[f.feedName()] = cursor{}
+	}
+}
+
+func (v *view) cursor(feed string) (cursor, <-chan struct{}) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.cursors[feed], v.passed
+}
+
+// Stats count what a mirror did.
+type Stats struct {
+	Passes   uint64 // that read every feed
+	Failures uint64 // reads of a feed that failed
+	Synced   bool   // every feed was read at least once
+	Missing  int    // streams and caches that are served and not listed any more
+	Failed   int    // things that could not be done and are tried again
+}
+
+// Stats reads the counts.
+func (m *Mirror) Stats() Stats {
+	m.view.mu.RLock()
+	defer m.view.mu.RUnlock()
+	return m.view.stats
+}
+
+// Known says whether a tenant may exist: it is in the picture, or not every
+// feed was read yet.
+func (m *Mirror) Known(tenant string) bool {
+	m.view.mu.RLock()
+	defer m.view.mu.RUnlock()
+	_, found := m.view.tenants[tenant]
+	return found || !m.view.stats.Synced
+}
+
+// Tenants are those in the picture, sorted.
+func (m *Mirror) Tenants() []string {
+	m.view.mu.RLock()
+	defer m.view.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.view.tenants))
+}
+
+// Passed is closed at the end of the next pass.
+func (m *Mirror) Passed() <-chan struct{} {
+	m.view.mu.RLock()
+	defer m.view.mu.RUnlock()
+	return m.view.passed
+}
+
+// A Lead is a shard that this broker leads, as assigned.
+type Lead struct {
+	model.Assignment
+	// Movable says that the shard can go elsewhere: it is in memory, or there is
+	// another copy.
+	Movable bool
+}
+
+// Leads are the shards that this broker leads, as of the last pass.
+func (m *Mirror) Leads() []Lead {
+	m.view.mu.RLock()
+	defer m.view.mu.RUnlock()
+	return slices.Clone(m.view.leads)
+}
+
+// publish shows how things are; pass is held.
+func (m *Mirror) publish() {
+	v := &m.view
+	tenants := make(map[string]struct{}, len(m.pic.tenants))
+	for t := range m.pic.tenants {
+		tenants[t] = struct{}{}
+	}
+	var leads []Lead
+	for k, a := range m.pic.assignments {
+		if a.Leader == m.o.NodeID {
+			leads = append(leads, Lead{Assignment: a, Movable: m.movable(k, a)})
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tenants, v.leads = tenants, leads
+	v.stats.Missing, v.stats.Failed = len(m.named), len(m.failed)
+	for _, f := range m.feeds {
+		v.cursors[f.feedName()] = *f.position()
+	}
+}
+
+func (m *Mirror) movable(k model.ShardKey, a model.Assignment) bool {
+	if len(a.Replicas) > 0 {
+		return true
+	}
+	if k.Kind == model.CacheShard {
+		return false // on the log, where there is one
+	}
+	s, found := m.pic.streams[model.StreamKey{TenantID: k.TenantID, Namespace: k.Namespace, Stream: k.Stream}]
+	return found && !s.rec.Durable
+}
+
+// ended tells of the end of a pass.
+func (v *view) ended(whole bool, failures uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stats.Failures += failures
+	if whole {
+		v.stats.Passes++
+		v.stats.Synced = true
+	}
+	close(v.passed)
+	v.passed = make(chan struct{})
+}
