@@ -7,6 +7,7 @@ import (
 	"github.com/felixlog/felix/broker/cache"
 	"github.com/felixlog/felix/broker/schedule"
 	"github.com/felixlog/felix/broker/stream"
+	"github.com/felixlog/felix/storage"
 )
 
 // Names and options of what a broker registers.
@@ -103,40 +104,6 @@ func (b *Broker) AddTenant(name string) error {
 	return nil
 }
 
-// RemoveTenant removes a tenant with its namespaces, streams and caches.
-// Error: [*NotFoundError].
-func (b *Broker) RemoveTenant(name string) error {
-	c := &b.catalog
-	c.mu.Lock()
-	if _, ok := c.tenants[name]; !ok {
-		c.mu.Unlock()
-		return &NotFoundError{Kind: KindTenant, Name: name}
-	}
-	delete(c.tenants, name)
-	for ns := range c.namespaces {
-		if ns.tenant == name {
-			delete(c.namespaces, ns)
-		}
-	}
-	streams, caches := c.take(func(t, _ string) bool { return t == name })
-	removed := c.tenantRemoved
-	c.mu.Unlock()
-	if removed != nil {
-		removed(name)
-	}
-	b.end(streams, caches)
-	return nil
-}
-
-// OnTenantRemoved has f called when a tenant is removed, before its streams and
-// caches end, so that who serves its connections can say why. f must not block.
-// There is one listener: a later call replaces it.
-func (b *Broker) OnTenantRemoved(f func(tenant string)) {
-	b.catalog.mu.Lock()
-	defer b.catalog.mu.Unlock()
-	b.catalog.tenantRemoved = f
-}
-
 // AddNamespace registers a namespace of a registered tenant; one that is
 // registered stays as it is. Error: [*NotFoundError].
 func (b *Broker) AddNamespace(tenant, namespace string) error {
@@ -153,29 +120,16 @@ func (b *Broker) AddNamespace(tenant, namespace string) error {
 	return nil
 }
 
-// RemoveNamespace removes a namespace with its streams and caches. Error:
-// [*NotFoundError].
-func (b *Broker) RemoveNamespace(tenant, namespace string) error {
-	c := &b.catalog
-	c.mu.Lock()
-	if err := c.within(tenant, namespace); err != nil {
-		c.mu.Unlock()
-		return err
-	}
-	delete(c.namespaces, namespaceName{tenant, namespace})
-	streams, caches := c.take(func(t, n string) bool { return t == tenant && n == namespace })
-	c.mu.Unlock()
-	b.end(streams, caches)
-	return nil
-}
-
 // AddStream registers a stream in a registered namespace; one that is
 // registered with the same options stays as it is, but for its retention, which
 // becomes that of opts. The logs of a durable one are opened in the background:
 // see [Broker.Opening]. Those of a placed one wait for [Broker.Assign]. Errors: [*NotFoundError], [*ConflictError],
 // [*StorageRequiredError].
 func (b *Broker) AddStream(name StreamName, opts StreamOptions) error {
-	opts.Shards = max(opts.Shards, 1)
+	opts.Shards, opts.Copies = max(opts.Shards, 1), max(opts.Copies, 1)
+	if err := storage.CheckUID(opts.UID); err != nil {
+		return err
+	}
 	c := &b.catalog
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,26 +169,14 @@ func (b *Broker) SetStreamRetention(name StreamName, r stream.Retention) error {
 	return s.SetRetention(r)
 }
 
-// RemoveStream removes a stream; what is on disk stays. Its handles refuse everything from then on
-// with [stream.ErrRemoved]. Error: [*NotFoundError].
-func (b *Broker) RemoveStream(name StreamName) error {
-	c := &b.catalog
-	c.mu.Lock()
-	s, ok := c.streams[name]
-	delete(c.streams, name)
-	c.mu.Unlock()
-	if !ok {
-		return &NotFoundError{Kind: KindStream, Name: name.String()}
-	}
-	s.End(stream.ErrRemoved)
-	return nil
-}
-
 // AddCache registers a cache in a registered namespace; one that is registered
 // with the same options stays as it is. Errors: [*NotFoundError],
 // [*ConflictError], [*StorageRequiredError].
 func (b *Broker) AddCache(name CacheName, opts CacheOptions) error {
-	opts.Shards = max(opts.Shards, 1)
+	opts.Shards, opts.Copies = max(opts.Shards, 1), max(opts.Copies, 1)
+	if err := storage.CheckUID(opts.UID); err != nil {
+		return err
+	}
 	c := &b.catalog
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,31 +194,6 @@ func (b *Broker) AddCache(name CacheName, opts CacheOptions) error {
 	}
 	c.caches[name] = b.caches.NewCache(name, opts)
 	return nil
-}
-
-// RemoveCache removes a cache and its entries. Its handles refuse everything
-// from then on with [cache.ErrRemoved]. Error: [*NotFoundError].
-func (b *Broker) RemoveCache(name CacheName) error {
-	c := &b.catalog
-	c.mu.Lock()
-	ca, ok := c.caches[name]
-	delete(c.caches, name)
-	c.mu.Unlock()
-	if !ok {
-		return &NotFoundError{Kind: KindCache, Name: name.String()}
-	}
-	ca.End()
-	return nil
-}
-
-// end deactivates what was taken out of the catalog.
-func (b *Broker) end(streams []*stream.Stream, caches []*cache.Cache) {
-	for _, s := range streams {
-		s.End(stream.ErrRemoved)
-	}
-	for _, c := range caches {
-		c.End()
-	}
 }
 
 // Stream resolves a name. Error: [*NotFoundError].

@@ -184,7 +184,12 @@ func TestOldOrdersChangeNothing(t *testing.T) {
 		serves     bool
 		held       uint64
 	}{
+		{"unassign", 0, false, 0}, // the first generation is 0
 		{"assign", 0, false, 0},
+		{"release", 0, false, 0},
+		{"assign", 0, true, 0},
+		{"assign", 0, true, 0},
+		{"unassign", 0, true, 0},
 		{"assign", 5, true, 5},
 		{"assign", 5, true, 5},
 		{"unassign", 4, true, 5},
@@ -199,7 +204,8 @@ func TestOldOrdersChangeNothing(t *testing.T) {
 		{"assign", 13, true, 13},
 		{"release", 0, false, 0},
 		{"release", 0, false, 0},
-		{"assign", 1, true, 1},
+		{"assign", 0, true, 0},
+		{"unassign", 1, false, 1},
 	} {
 		before := s.Shard(0)
 		switch step.order {

@@ -79,7 +79,7 @@ func TestReadinessErrorsAndDrain(t *testing.T) {
 		if err := r.check(t.Context()); !errors.Is(err, broken) || gauge.Load() {
 			t.Errorf("%v", err)
 		}
-		r, gauge = newReadiness(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		r, _ = newReadiness(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer") {
 			t.Errorf("%v", err)
 		}

@@ -79,7 +79,7 @@ func build(t *testing.T) string {
 
 // typedPages are the pages whose reader has a `felix dev` beside him, with how
 // many of their blocks are for him to type.
-var typedPages = map[string]int{filepath.Join(root, "README.md"): 3, "storage.md": 3, "queues.md": 7}
+var typedPages = map[string]int{filepath.Join(root, "README.md"): 4, "storage.md": 3, "queues.md": 7}
 
 // TestTypedCommands plays the reader of these pages: it builds, starts
 // `felix dev` in one terminal and types the blocks in another, in a directory

@@ -43,7 +43,7 @@ func (s *Store) OpenLog(ctx context.Context, space Space, key Key, o LogOptions)
 	if !space.known() {
 		return nil, fmt.Errorf("storage: there is no space %q", space)
 	}
-	if err := checkUID(o.UID); err != nil {
+	if err := CheckUID(o.UID); err != nil {
 		return nil, err
 	}
 	for {

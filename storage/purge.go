@@ -52,7 +52,7 @@ func (s *Store) Purge(ctx context.Context, t Target) (shards int, err error) {
 	if t.UID == "" {
 		return 0, errors.New("storage: data is removed by its uid, and none is named")
 	}
-	if err := checkUID(t.UID); err != nil {
+	if err := CheckUID(t.UID); err != nil {
 		return 0, err
 	}
 	victims, err := s.findVictims(t)

@@ -247,7 +247,7 @@ func callsOfPurge(t *testing.T) int {
 // place, and none of another uid or name is touched; repeating it finishes.
 func TestPurgeAndPowerLoss(t *testing.T) {
 	total := callsOfPurge(t)
-	for seed := range uint64(150 * soak.Times()) {
+	for seed := range uint64(80 * soak.Times()) {
 		m := fstest.New(seed)
 		faults := fstest.NewFaults(m)
 		s := open(t, faults, nil)
@@ -256,7 +256,7 @@ func TestPurgeAndPowerLoss(t *testing.T) {
 		keep := Key{Tenant: "acme", Namespace: "default", Name: "s0", Shard: 5}
 		appendRecords(t, mustOpen(t, s, Streams, keep, LogOptions{UID: "w"}), 4, 10)
 		gate := fstest.NewGate()
-		faults.Inject(fstest.Rule{Skip: int(seed) % total, Times: 1, Gate: gate})
+		faults.Inject(fstest.Rule{Skip: int(seed*37) % total, Times: 1, Gate: gate})
 		done := make(chan error, 1)
 		ended := false
 		go func() {
@@ -316,7 +316,7 @@ func TestPurgeAndPowerLoss(t *testing.T) {
 // What the commit journal has of a removed log is not written into one of the
 // same name made later.
 func TestJournalForgetsPurgedLogs(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(15) {
 		m := fstest.New(seed)
 		s := open(t, m, nil)
 		beside := mustOpen(t, s, Streams, key(1), LogOptions{UID: "x"})

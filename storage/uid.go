@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/segment"
@@ -24,8 +25,11 @@ func (e *IdentityError) Error() string {
 		"move the directory away to begin anew, or restore the record of uid %s to serve what it holds", e.Path, e.Have, e.Want, e.Have)
 }
 
-// checkUID refuses what the file cannot hold.
-func checkUID(uid string) error {
+// CheckUID refuses a uid that cannot be written down: at most 255 bytes of UTF-8.
+func CheckUID(uid string) error {
+	if !utf8.ValidString(uid) {
+		return errors.New("storage: a uid is UTF-8")
+	}
 	if len(uid) > segment.MaxUID {
 		return fmt.Errorf("storage: a uid of %d bytes: at most %d", len(uid), segment.MaxUID)
 	}

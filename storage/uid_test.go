@@ -79,7 +79,7 @@ func TestUnmarkedLogIsAdopted(t *testing.T) {
 // The mark is durable before the log takes its first record: after no power
 // loss is there a record in a log of nobody.
 func TestMarkComesBeforeTheLog(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(25) {
 		m := fstest.New(seed)
 		s := open(t, m, nil)
 		appendRecords(t, mustOpen(t, s, Streams, key(0), LogOptions{UID: "u"}), 1, 10)

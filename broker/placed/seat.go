@@ -10,6 +10,7 @@ var ErrNotPlaced = errors.New("shards of this name are served without an assignm
 // generation, and older ones change nothing, so that they may come twice and in
 // any order (control plane 5.3). The zero Seat has been given none.
 type Seat struct {
+	ordered    bool
 	generation uint64
 	assigned   bool
 	reason     string
@@ -26,22 +27,22 @@ func (s *Seat) Reason() string { return s.reason }
 
 // Assign takes an order to serve the shard and says whether that has to begin.
 func (s *Seat) Assign(generation uint64) (begin bool) {
-	if generation <= s.generation {
+	if s.ordered && generation <= s.generation {
 		return false
 	}
 	begin = !s.assigned
-	s.generation, s.assigned, s.reason = generation, true, ""
+	s.ordered, s.generation, s.assigned, s.reason = true, generation, true, ""
 	return begin
 }
 
 // Unassign takes an order to serve the shard no longer and says whether that
 // has to end.
 func (s *Seat) Unassign(generation uint64, reason string) (end bool) {
-	if generation <= s.generation {
+	if s.ordered && generation <= s.generation {
 		return false
 	}
 	end = s.assigned
-	s.generation, s.assigned, s.reason = generation, false, reason
+	s.ordered, s.generation, s.assigned, s.reason = true, generation, false, reason
 	return end
 }
 

@@ -49,10 +49,13 @@ func (sh *Shard) serving(ctx context.Context, request string) (*shardlog.Log, er
 }
 
 // Ready waits until the shard serves: at once in memory, when its log is open
-// on a durable stream. Error: [*UnavailableError], which names file and
+// on a durable stream. Errors: [*UnavailableError], which names file and
 // position of a log that was refused, and has the cause of ctx when that ends
-// first.
+// first; [*placed.NotServedError].
 func (sh *Shard) Ready(ctx context.Context) error {
+	if sh.vacant {
+		return sh.Err()
+	}
 	d := sh.durable
 	if d == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/felixlog/felix/controlplane/model"
 )
 
-func marshal(t *testing.T, v any) string {
+func marshal(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -136,3 +136,24 @@ func TestSystem(t *testing.T) {
 	r.ok(200, "GET", "/v1/regions/local", "", nil)
 	r.want(404, "not_found", "GET", "/v1/regions/moon", "", nil)
 }
+
+// No store is asked to keep what one of them cannot.
+func TestTextsNoStoreCanKeep(t *testing.T) {
+	r := newRig(t)
+	r.namespace("t1")
+	admin, op := r.admin("t1"), r.operator()
+	rule := func(subject string) string {
+		return `{"subject":"` + subject + `","object":"stream:t1/ns/*","action":"stream.publish"}`
+	}
+	for _, subject := range []string{`role:\u0000`, `\\\u0000`, "role:\xff"} {
+		r.want(400, "validation_error", "POST", "/v1/tenants/t1/rbac/policies", admin, rule(subject))
+	}
+	r.ok(204, "POST", "/v1/tenants/t1/rbac/policies", admin, rule(`role:\\u0000`)) // a backslash and five letters
+	for _, path := range []string{"/v1/nodes/%00", "/v1/nodes/a%FF", "/v1/tenants/%00/namespaces", "/v1/bridges/a/%00"} {
+		method := "GET"
+		if strings.Contains(path, "bridges") {
+			method = "DELETE"
+		}
+		r.want(400, "validation_error", method, path, op, nil)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -85,7 +86,36 @@ func (c *exchange) readBody(limit int64) error {
 	if err != nil {
 		return invalid("the body did not arrive whole")
 	}
+	if !utf8.Valid(body) || holdsNUL(body) {
+		return invalid("the body holds U+0000 or is not UTF-8; no text of ours may")
+	}
 	c.body = bytes.NewReader(body)
+	return nil
+}
+
+// holdsNUL finds the escape of U+0000 in JSON. Not every store can keep that
+// character.
+func holdsNUL(body []byte) bool {
+	for at := 0; ; at++ {
+		i := bytes.Index(body[at:], []byte(`\u0000`))
+		if i < 0 {
+			return false
+		}
+		at += i
+		// After an odd number of backslashes this one is itself escaped.
+		before := len(body[:at]) - len(bytes.TrimRight(body[:at], `\`))
+		if before%2 == 0 {
+			return true
+		}
+	}
+}
+
+// goodPath refuses what no name in a path can be.
+func (c *exchange) goodPath() error {
+	url := c.inner.URL()
+	if path := url.Path; !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
+		return invalid("the path holds U+0000 or is not UTF-8; no name does")
+	}
 	return nil
 }
 

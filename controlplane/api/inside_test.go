@@ -29,7 +29,7 @@ func (silent) NodeRegistered(string)                             {}
 func (silent) NodeTransitioned(model.Lifecycle, model.Lifecycle) {}
 func (silent) ReportRejected(model.ReportOutcome)                {}
 
-func newAPI(t *testing.T) *API {
+func newAPI(t testing.TB) *API {
 	t.Helper()
 	st := memory.Open(memory.Options{})
 	logger := slog.New(slog.DiscardHandler)

@@ -2,17 +2,20 @@ package api
 
 import "net/http"
 
-// A recorder remembers what was answered.
+// A recorder remembers what was answered, and whether it could be.
 type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	failed error // of the first write that did
 }
 
+// WriteHeader counts once: a status that follows a failed write is for nobody.
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
+	if r.status != 0 {
+		return
 	}
+	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -22,6 +25,9 @@ func (r *recorder) Write(b []byte) (int, error) {
 	}
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)
+	if r.failed == nil {
+		r.failed = err
+	}
 	return n, err
 }
 

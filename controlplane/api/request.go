@@ -70,6 +70,10 @@ func (a *API) panicked(rec *recorder, id string, log *slog.Logger, p any) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
+	if rec.failed != nil { // the framework panics about clients that left
+		log.Debug("an answer could not be written", "error", rec.failed)
+		panic(http.ErrAbortHandler)
+	}
 	log.Error("a handler panicked", "panic", p, "stack", string(debug.Stack()))
 	if rec.status != 0 {
 		panic(http.ErrAbortHandler)

@@ -5,23 +5,18 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/felixlog/felix/controlplane"
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/store"
 	"github.com/felixlog/felix/controlplane/store/memory"
-	"github.com/felixlog/felix/controlplane/store/postgres/pgtest"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/wire"
 )
@@ -29,61 +24,9 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 60 * time.Second
 
-// evidence is what all servers of the tests logged, and the errors they
-// answered, together with every secret the tests used: no secret may be in it.
-type evidence struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	secrets []string
-}
-
-func (e *evidence) Write(b []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.text.Write(b)
-}
-
-func (e *evidence) secret(s string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.secrets = append(e.secrets, s)
-	return s
-}
-
-// leaks are the secrets that can be read, by their number.
-func (e *evidence) leaks() (found []int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	text := e.text.String()
-	for i, s := range e.secrets {
-		// A token's signature alone would be enough to complete one.
-		parts := strings.Split(s, ".")
-		if strings.Contains(text, s) || strings.Contains(text, parts[len(parts)-1]) {
-			found = append(found, i)
-		}
-	}
-	return found
-}
-
-var seen evidence
-
-// checked runs the tests and then looks for secrets in what was said.
-type checked struct{ m *testing.M }
-
-func (c checked) Run() int {
-	code := c.m.Run()
-	if found := seen.leaks(); len(found) > 0 {
-		fmt.Fprintf(os.Stderr, "%d of %d secrets are in the log or in an error\n", len(found), len(seen.secrets))
-		return 1
-	}
-	return code
-}
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(pgtest.Tests(checked{m})) }
-
 // A rig is a running instance and its tenants' keys.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	server *controlplane.Server
 	store  store.Store
 	http   *http.Client
@@ -120,7 +63,7 @@ func newRig(t *testing.T, change ...func(*controlplane.Options)) *rig {
 }
 
 // startRig starts an instance on a store.
-func startRig(t *testing.T, st store.Store, change ...func(*controlplane.Options)) *rig {
+func startRig(t testing.TB, st store.Store, change ...func(*controlplane.Options)) *rig {
 	t.Helper()
 	o := options(st)
 	for _, c := range change {
@@ -213,7 +156,7 @@ type failure struct {
 	RequestID string `json:"request_id"`
 }
 
-func (a answer) failure(t *testing.T) failure {
+func (a answer) failure(t testing.TB) failure {
 	t.Helper()
 	var f failure
 	if err := json.Unmarshal(a.body, &f); err != nil {
@@ -222,7 +165,7 @@ func (a answer) failure(t *testing.T) failure {
 	return f
 }
 
-func (a answer) into(t *testing.T, v any) {
+func (a answer) into(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, v); err != nil {
 		t.Fatalf("status %d with a body that does not parse (%v): %.300q", a.status, err, a.body)
@@ -309,7 +252,7 @@ func (r *rig) ok(status int, method, path, token string, body any) answer {
 }
 
 // eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !holds() {

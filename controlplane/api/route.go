@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -105,7 +106,10 @@ func (s *surface) errorResponses(r route) map[string]*huma.Response {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	if r.hasBody {
-		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+		statuses = append(statuses, http.StatusRequestEntityTooLarge)
+	}
+	if r.hasBody || strings.Contains(r.path, "{") {
+		statuses = append(statuses, http.StatusBadRequest)
 	}
 	if r.limited {
 		statuses = append(statuses, http.StatusTooManyRequests)
@@ -135,6 +139,10 @@ func (a *API) steps(r route) func(huma.Context, func(huma.Context)) {
 				})
 				return
 			}
+		}
+		if err := c.goodPath(); err != nil {
+			fail(err)
+			return
 		}
 		limit := int64(maxPublicBody)
 		if r.who != nil {

@@ -3,8 +3,6 @@ package auth_test
 import (
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/felixlog/felix/controlplane/auth"
@@ -121,44 +119,6 @@ func TestBootstrapRefuses(t *testing.T) {
 		if _, err := auth.New(w.options); err == nil {
 			t.Errorf("%s starts", name)
 		}
-	}
-}
-
-// TestBootstrapRace is acceptance test 25.7: eight at once through three
-// instances, one winner, whose rules are the only ones.
-func TestBootstrapRace(t *testing.T) {
-	w := newWorld(t, nil)
-	instances := []*auth.Service{w.Service, w.another(), w.another()}
-	var won, lost atomic.Int64
-	var winner atomic.Value
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			r := w.bootRequest()
-			r.InitialAdminPrincipals = []string{strings.Repeat("p", i+1)}
-			_, err := instances[i%3].Bootstrap(t.Context(), tenant, bootSecret, r)
-			var refused *auth.Refusal
-			switch {
-			case err == nil:
-				won.Add(1)
-				winner.Store(r.InitialAdminPrincipals[0])
-			case errors.As(err, &refused) && refused.Code == "already_initialized":
-				lost.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if won.Load() != 1 || lost.Load() != 7 {
-		t.Fatalf("%d won, %d lost", won.Load(), lost.Load())
-	}
-	groupings, err := w.store.Groupings(t.Context(), tenant)
-	if err != nil || len(groupings) != 1 || groupings[0].User != winner.Load() {
-		t.Errorf("%v, %v, the winner is %v", groupings, err, winner.Load())
-	}
-	if view, err := w.KeyView(t.Context(), tenant); err != nil || len(view.Verifying) != 1 {
-		t.Errorf("%+v, %v", view, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -183,79 +182,5 @@ func TestRevoke(t *testing.T) {
 	w.dead(b.RefreshToken)
 	if _, err := w.refresh(other.RefreshToken); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestTakeRace: of many who present one token at once, through several
-// instances, one at most is answered; and since the others were replays, nothing
-// of the session is left, not even what the one was given.
-func TestTakeRace(t *testing.T) {
-	w := newWorld(t, nil)
-	w.boot("@bob stream.publish stream:t1/n/s")
-	instances := []*auth.Service{w.Service, w.another(), w.another()}
-	for range 25 {
-		text := w.exchange("bob", auth.ExchangeRequest{}).RefreshToken
-		const callers = 12
-		answers := make(chan *auth.TokenResponse, callers)
-		var all sync.WaitGroup
-		for i := range callers {
-			all.Go(func() {
-				answer, err := instances[i%len(instances)].Refresh(t.Context(), tenant, auth.RefreshRequest{RefreshToken: text})
-				if err == nil {
-					answers <- answer
-				} else if _, refused := err.(*auth.Refusal); !refused {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		close(answers)
-		if len(answers) > 1 {
-			t.Fatalf("%d were answered", len(answers))
-		}
-		for answer := range answers {
-			w.dead(answer.RefreshToken)
-		}
-		w.dead(text)
-	}
-}
-
-// TestRevokeRace: whoever revokes a principal ends all its sessions, whatever
-// is being refreshed meanwhile.
-func TestRevokeRace(t *testing.T) {
-	w := newWorld(t, nil)
-	w.boot("@bob stream.publish stream:t1/n/s")
-	alice := w.caller("alice")
-	for range 25 {
-		const sessions = 6
-		last := make([]string, sessions)
-		var all sync.WaitGroup
-		begin := make(chan struct{})
-		for i := range sessions {
-			text := w.exchange("bob", auth.ExchangeRequest{}).RefreshToken
-			all.Go(func() {
-				<-begin
-				for range 3 {
-					last[i] = text
-					answer, err := w.Refresh(t.Context(), tenant, auth.RefreshRequest{RefreshToken: text})
-					if err != nil {
-						return
-					}
-					text = answer.RefreshToken
-				}
-				last[i] = text
-			})
-		}
-		all.Go(func() {
-			<-begin
-			if _, err := w.RevokeRefreshTokens(t.Context(), alice, tenant, w.principal("bob")); err != nil {
-				t.Error(err)
-			}
-		})
-		close(begin)
-		all.Wait()
-		for _, text := range last {
-			w.dead(text)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -15,6 +14,7 @@ import (
 	"github.com/felixlog/felix/controlplane/auth"
 	"github.com/felixlog/felix/controlplane/auth/oidc"
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
 	"github.com/felixlog/felix/controlplane/store/memory"
 	"github.com/felixlog/felix/felixtest/idp"
 	token "github.com/felixlog/felix/internal/auth"
@@ -28,79 +28,12 @@ const (
 	control    = token.AudienceControlPlane
 )
 
-// A clock stands still until it is told to go on.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// A transcript is all that a service says to the outside but its answers: its
-// log, and the texts of its errors.
-type transcript struct {
-	mu      sync.Mutex
-	text    bytes.Buffer
-	secrets map[string]bool
-}
-
-func (l *transcript) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// secret remembers what must not be said, in whole or in part.
-func (l *transcript) secret(texts ...string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, text := range texts {
-		for _, part := range append(strings.Split(text, "."), text) {
-			if len(part) >= 16 {
-				l.secrets[part] = true
-			}
-		}
-	}
-}
-
-// TB is what tests, fuzz targets and properties have in common.
-type TB interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-	Errorf(format string, args ...any)
-	Cleanup(func())
-}
-
-// leaks fails the test if a secret was said. The head of a token is the same
-// for all of a key and no secret; what follows is.
-func (l *transcript) leaks(t TB) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	said := l.text.String()
-	for secret := range l.secrets {
-		if strings.Contains(said, secret) {
-			t.Errorf("a secret was said: %.12s...", secret)
-		}
-	}
-}
-
 // A world is a service over a store, a provider whose tokens it takes, and what
 // it said and counted.
 type world struct {
 	t     TB
 	clock *clock
-	store *memory.Store
+	store store.Store
 	idp   *idp.Provider
 	said  *transcript
 	*auth.Service
@@ -112,11 +45,20 @@ type world struct {
 
 func newWorld(t TB, change func(*auth.Options)) *world {
 	t.Helper()
+	return newWorldOver(t, nil, change)
+}
+
+// newWorldOver is newWorld over a store, which is the memory backend where it is
+// nil. The world closes it.
+func newWorldOver(t TB, st store.Store, change func(*auth.Options)) *world {
+	t.Helper()
 	w := &world{
 		t: t, clock: &clock{now: time.Unix(1_800_000_000, 0)}, counts: make(map[string]int),
 		said: &transcript{secrets: map[string]bool{bootSecret: true, oldSecret: true}},
 	}
-	w.store = memory.Open(memory.Options{Clock: w.clock.Now})
+	if w.store = st; st == nil {
+		w.store = memory.Open(memory.Options{Clock: w.clock.Now})
+	}
 	p, err := idp.New(idp.Options{Now: w.clock.Now, Lifetime: 365 * 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -152,9 +94,13 @@ func newWorld(t TB, change func(*auth.Options)) *world {
 }
 
 // another is one more instance over the same store.
-func (w *world) another() *auth.Service {
+func (w *world) another() *auth.Service { return w.instanceOver(w.options.Store) }
+
+func (w *world) instanceOver(st auth.Store) *auth.Service {
 	w.t.Helper()
-	s, err := auth.New(w.options)
+	o := w.options
+	o.Store = st
+	s, err := auth.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

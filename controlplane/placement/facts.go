@@ -45,10 +45,9 @@ func (p *pass) count() {
 			continue
 		}
 		p.restoreLoad(s)
-		for _, i := range append([]int{s.leader}, s.followers...) {
-			if i != nobody {
-				p.nodes[i].taken++
-			}
+		p.takeRole(s.leader)
+		for _, f := range s.followers {
+			p.takeRole(f)
 		}
 		if moving(s.cur) {
 			p.occupy(s.leader, p.index(receiver(s.cur)))
@@ -96,6 +95,12 @@ func (p *pass) room(s *shard, i int) bool {
 
 // has says whether a node holds a copy of the shard.
 func (s *shard) has(i int) bool { return i == s.leader || slices.Contains(s.followers, i) }
+
+func (p *pass) takeRole(i int) {
+	if i != nobody {
+		p.nodes[i].taken++
+	}
+}
 
 func (p *pass) hold(i, roles int) {
 	if i != nobody {

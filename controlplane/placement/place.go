@@ -221,7 +221,7 @@ func (p *pass) decided(s *shard, action Action, a *model.Assignment) {
 func (p *pass) give(s *shard, i int) {
 	p.hold(i, 1)
 	if !s.has(i) {
-		p.nodes[i].taken++
+		p.takeRole(i)
 	}
 }
 

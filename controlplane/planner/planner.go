@@ -116,6 +116,12 @@ func (p *Planner) leads(ctx context.Context) bool {
 		p.o.Observer.PlacementLeaseTakeover()
 		p.o.Logger.InfoContext(ctx, "this instance plans placement now", "holder", p.o.Holder)
 	}
+	if !lease.Held {
+		// What there is to see is seen by the one that plans.
+		p.o.Observer.ShardsUnplaceable(0)
+		p.o.Observer.ShardMovesWaiting(0)
+		p.o.Observer.ShardsUnderReplicated(0)
+	}
 	return lease.Held
 }
 

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/felixlog/felix/controlplane/model"
@@ -107,8 +108,19 @@ func Narrow(perms []Permission, actions []Action, objects []Object) []Permission
 }
 
 // sorted orders permissions by text, which is the order in tokens, and drops
-// repeats.
+// repeats. Each text is made once: a tenant may have thousands of rules.
 func sorted(perms []Permission) []Permission {
-	slices.SortFunc(perms, Permission.Compare)
+	type named struct {
+		text string
+		perm Permission
+	}
+	list := make([]named, len(perms))
+	for i, p := range perms {
+		list[i] = named{p.String(), p}
+	}
+	slices.SortFunc(list, func(a, b named) int { return cmp.Compare(a.text, b.text) })
+	for i, n := range list {
+		perms[i] = n.perm
+	}
 	return slices.Compact(perms)
 }

@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -31,7 +31,7 @@ func newKey(algorithm string) (*signingKey, error) {
 	case algorithm == "" || algorithm == "ES256":
 		key.algorithm = jose.ES256
 		key.private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	case len(algorithm) == 5 && strings.Contains("RS256 RS384 RS512 PS256 PS384 PS512", algorithm):
+	case slices.Contains([]string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}, algorithm):
 		key.private, err = rsa.GenerateKey(rand.Reader, rsaBits)
 	default:
 		return nil, fmt.Errorf("algorithm %q is not one of ES256, RS256, RS384, RS512, PS256, PS384, PS512", algorithm)

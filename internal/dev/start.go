@@ -11,8 +11,11 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/felixlog/felix/broker"
 	"github.com/felixlog/felix/client"
+	"github.com/felixlog/felix/controlplane/apiclient"
 	"github.com/felixlog/felix/internal/brokerservice"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/controlplane"
@@ -71,12 +74,20 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, portErrorOf(err, o)
 	}
 	cfg.Cluster.URL, cfg.Cluster.Token = "http://"+plane.Addr(), id.control
+	api, err := apiclient.New(apiclient.Options{URL: cfg.Cluster.URL, Token: func(context.Context) (string, error) { return id.control, nil }})
+	if err != nil {
+		return nil, errors.Join(err, plane.Shutdown(context.WithoutCancel(ctx)))
+	}
+	var core atomic.Pointer[broker.Broker]
+	first := &creator{api: api, durable: cfg.Storage.Dir != "", core: core.Load}
 	service, err := brokerservice.Start(ctx, node.Options{
 		Config: cfg, Certificate: &certificates.certificate, ResetKey: &id.reset, Logger: logger, Version: o.Version,
+		Create: first.create,
 	})
 	if err != nil {
 		return nil, errors.Join(portErrorOf(err, o), plane.Shutdown(context.WithoutCancel(ctx)))
 	}
+	core.Store(service.Core())
 	started = true
 	return &Server{Service: service, plane: plane, unlock: unlock, cfg: cfg, trust: certificates, id: id, dir: o.Dir}, nil
 }

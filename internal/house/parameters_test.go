@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,13 @@ var ambient = map[string][]string{
 	"log/slog":     {"Default", "SetDefault", "Info", "Warn", "Error", "Debug"},
 }
 
+// backends are the files in which a backend, which lives in a process, fills in
+// what its callers leave out; the state machine beside them is core.
+var backends = []string{
+	"../../controlplane/store/memory/machine.go",
+	"../../controlplane/store/memory/memory.go",
+}
+
 // machine is the one core package that calls the operating system's files: it
 // is the parameter the others take.
 const machine = "../../storage/fs"
@@ -36,7 +44,9 @@ func TestCoreTakesItsSurroundingsAsParameters(t *testing.T) {
 				return ignoreMissing(err)
 			}
 			files++
-			checkFile(t, path)
+			if !slices.Contains(backends, path) {
+				checkFile(t, path)
+			}
 			return nil
 		})
 		if err != nil {

@@ -43,6 +43,9 @@ type Options struct {
 	// Directory knows the other brokers and who serves which shard; nil is a node
 	// that stands alone.
 	Directory session.Directory
+	// Create makes a stream or cache where the catalog is kept, before it appears
+	// on first use; nil lets it appear on this node alone.
+	Create session.Creator
 	// BeforeDrain is called by Shutdown once /ready says that the node is
 	// draining, while clients are still served as before: a member of a cluster
 	// hands its shards over (broker 12.2, step 2). Its ctx is that of Shutdown.
@@ -128,7 +131,8 @@ func queuePolicy(p config.QueuePolicy) stream.QueuePolicy {
 }
 
 // sessionConfig bounds the client protocol (broker 2, 6, 7; wire 18).
-func sessionConfig(c *config.Config, ports []uint16, directory session.Directory) session.Config {
+func sessionConfig(o *Options, ports []uint16) session.Config {
+	c, directory := o.Config, o.Directory
 	offer := session.Served(c.Publish.Window, c.Storage.Dir != "")
 	if directory != nil {
 		offer.Features |= wire.FeatureTopology | wire.FeatureRedirect
@@ -162,6 +166,7 @@ func sessionConfig(c *config.Config, ports []uint16, directory session.Directory
 		ListenerPorts:        ports,
 		AutoCreate:           c.Catalog.AutoCreate,
 		AutoCreateLimit:      c.Catalog.AutoCreateLimit,
+		Create:               o.Create,
 		ControlDrain:         c.Sessions.ControlStreamDrain,
 		Directory:            directory,
 		Offer:                offer,

@@ -35,6 +35,40 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestRestoreGoesOn: what a restored state answers next shows that nothing was
+// left out of the snapshot.
+func TestRestoreGoesOn(t *testing.T) {
+	s, commands := furnish(t)
+	s.Apply(command("take_lease", "lease", 0, holderBody{"me"}))
+	restored := NewState(store.Limits{})
+	if err := restored.Restore(snapshotOf(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	// All that was done once, as repeats, then as new commands.
+	for _, again := range []string{"", "again-"} {
+		for _, c := range commands {
+			c.RID = again + c.RID
+			equal(t, c.Op, restored.Apply(c), s.Apply(c))
+		}
+	}
+	for _, c := range []Command{
+		command("take_lease", "", 0, holderBody{"me"}),
+		command("release_lease", "", 0, holderBody{"me"}),
+		command("take_lease", "", 0, holderBody{"me"}),
+		command("set_moves_paused", "", 0, pauseBody{false}),
+		command("revoke_refresh_family", "", 0, familyBody{"t", "f"}),
+		command("expire_stale_nodes", "", 0, expiry{1 << 60}),
+		command("delete_tenant", "", 0, tenantID{"t"}),
+	} {
+		equal(t, c.Op, restored.Apply(c), s.Apply(c))
+		checkInvariants(t, s)
+		checkInvariants(t, restored)
+	}
+	if a, b := snapshotOf(t, s), snapshotOf(t, restored); !bytes.Equal(a, b) {
+		t.Fatalf("restored:\n got %s\nwant %s", b, a)
+	}
+}
+
 // TestRestoreRefuses cuts a snapshot short, and spoils it in every way that can
 // be seen: the state stays as it was, and never becomes an empty one.
 func TestRestoreRefuses(t *testing.T) {

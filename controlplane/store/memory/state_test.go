@@ -262,6 +262,17 @@ func checkInvariants(t fataler, s *State) {
 			t.Fatalf("identities of tenants %q, want those of %d", tenants, len(s.tenants.sorted))
 		}
 	}
+	for tenant, x := range s.tokens {
+		families, principals := index{}, index{}
+		for id, r := range x.byID {
+			families.add(r.FamilyID, id)
+			principals.add(r.PrincipalID, id)
+		}
+		if !maps.EqualFunc(families, x.byFamily, maps.Equal[map[string]struct{}, map[string]struct{}]) ||
+			!maps.EqualFunc(principals, x.byPrincipal, maps.Equal[map[string]struct{}, map[string]struct{}]) {
+			t.Fatalf("refresh tokens of %s are listed as %v and %v", tenant, x.byFamily, x.byPrincipal)
+		}
+	}
 	if len(s.answered) != s.results.len() {
 		t.Fatalf("%d results of %d commands", len(s.answered), s.results.len())
 	}

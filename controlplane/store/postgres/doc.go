@@ -11,10 +11,11 @@
 // before a lower one (control plane 5.2).
 //
 // Rows are locked in one order, so that writes wait for each other and never in
-// a circle: the placement lease; tenants, namespaces, streams, caches; nodes;
-// assignments; everything else; then the counters, tenant, namespace, stream,
-// cache, node, shard. Within a table the order is that of the keys. Postgres
-// ends a circle that arises all the same, and the write is made again.
+// a circle: the placement lease; the features of the fleet; tenants, namespaces,
+// streams, caches; nodes; assignments; everything else; then the counters,
+// tenant, namespace, stream, cache, node, shard. Within a table the order is
+// that of the keys. Postgres ends a circle that arises all the same, and the
+// write is made again.
 //
 // # Reads
 //

@@ -24,8 +24,14 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
+// open opens a store that bears a slow machine, unless the test says otherwise.
 func open(t testing.TB, o postgres.Options) *postgres.Store {
 	t.Helper()
+	for _, limit := range []*time.Duration{&o.CallTimeout, &o.AcquireTimeout, &o.ConnectTimeout} {
+		if *limit == 0 {
+			*limit = patience
+		}
+	}
 	s, err := postgres.Open(within(t), o)
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +48,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// eventually repeats fn until it succeeds.
+func eventually(t testing.TB, fn func(ctx context.Context) error) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		err := fn(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

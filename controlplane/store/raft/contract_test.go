@@ -10,7 +10,7 @@ import (
 
 func TestContractAlone(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, o storetest.Options) store.Store {
-		return openAlone(t, Options{DataDir: t.TempDir(), Limits: o.Limits, Clock: o.Clock})
+		return openAlone(t, Options{DataDir: t.TempDir(), Limits: o.Limits, Clock: o.Clock, noSync: true})
 	})
 }
 
@@ -18,19 +18,21 @@ func TestContractGroup(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, o storetest.Options) store.Store {
 		// The lease is the leader's, so the suite talks to it; the long timeout keeps
 		// it in office on a slow machine.
-		g := newGroup(t, 3, Options{Limits: o.Limits, Clock: o.Clock, ElectionTimeout: 2 * time.Second})
+		g := newGroup(t, 3, Options{
+			Limits: o.Limits, Clock: o.Clock, ElectionTimeout: time.Second, commitTimeout: 50 * time.Millisecond, noSync: true,
+		})
 		return g.members[g.leader()]
 	})
 }
 
 func TestFeedsAlone(t *testing.T) {
 	s := openAlone(t, Options{DataDir: t.TempDir()})
-	storetest.Feeds(t, []store.Store{s}, storetest.FeedsOptions{Changes: 1000})
+	storetest.Feeds(t, []store.Store{s}, storetest.FeedsOptions{Changes: 500})
 }
 
 // Writers and watchers through all three members at once.
 func TestFeedsGroup(t *testing.T) {
-	g := newGroup(t, 3, Options{ElectionTimeout: 2 * time.Second})
-	storetest.Feeds(t, []store.Store{g.members[1], g.members[2], g.members[3]}, storetest.FeedsOptions{Changes: 1000})
+	g := newGroup(t, 3, Options{ElectionTimeout: time.Second, noSync: true})
+	storetest.Feeds(t, []store.Store{g.members[1], g.members[2], g.members[3]}, storetest.FeedsOptions{Changes: 500})
 	g.level()
 }

@@ -88,7 +88,9 @@ func coldGroup(t *testing.T, n uint64, base Options) *group {
 	if base.ElectionTimeout == 0 {
 		base.ElectionTimeout = 250 * time.Millisecond
 	}
-	base.commitTimeout = 2 * time.Millisecond
+	if base.commitTimeout == 0 {
+		base.commitTimeout = 5 * time.Millisecond
+	}
 	base.askInterval = 20 * time.Millisecond
 	base.ClusterID = "test"
 	base.PeerToken = testToken

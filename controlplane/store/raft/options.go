@@ -82,6 +82,9 @@ type Options struct {
 	// Followers learn what is committed after commitTimeout, at most twice that.
 	// Members ask each other every askInterval while one joins.
 	commitTimeout, askInterval time.Duration
+	// noSync leaves the operating system to write: for tests of what does not
+	// hang on the disk.
+	noSync bool
 }
 
 // MinPeerToken is the least length of a peer token, in bytes.

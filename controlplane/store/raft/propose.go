@@ -19,10 +19,10 @@ const (
 	maxImport  = 64 << 20 // bytes of the command that brings a whole store
 	maxPending = 1024     // commands of one member on their way
 
-	// maxBetween is how many entries may lie between the first attempt of a write
+	// defaultBetween is how many entries may lie between the first attempt of a write
 	// and a later one. The state remembers ten thousand ids; beyond that a repeat
 	// would be taken for a new write.
-	maxBetween = 8000
+	defaultBetween = 8000
 )
 
 var (
@@ -140,7 +140,7 @@ func (s *Store) accept(ctx context.Context, a attempt) (memory.Result, uint64, e
 	if !s.majorityVotes(r) {
 		return memory.Result{}, 0, errForming
 	}
-	if a.repeat && r.LastIndex() > a.since+maxBetween {
+	if a.repeat && r.LastIndex() > a.since+s.maxBetween {
 		return memory.Result{}, 0, errForgotten
 	}
 	select {

@@ -46,8 +46,11 @@ func (s *Store) transport() hraft.Transport {
 	inner := hraft.NewNetworkTransportWithConfig(&hraft.NetworkTransportConfig{
 		Stream:  &streamLayer{Listener: s.mux.Raft(), mux: s.mux, self: s.opts.NodeID},
 		MaxPool: 3,
-		Timeout: max(2*s.opts.ElectionTimeout, time.Second),
-		Logger:  newLibraryLog(s.opts.Logger),
+		// No pipelines: one whose leader steps down while it sends never ends, and
+		// Shutdown waits for it. Entries that wait share the next message anyway.
+		MaxRPCsInFlight: 1,
+		Timeout:         max(2*s.opts.ElectionTimeout, time.Second),
+		Logger:          newLibraryLog(s.opts.Logger),
 	})
 	return newGate(inner, s.withheld.Load, s.done)
 }

@@ -31,15 +31,16 @@ type Store struct {
 	mux    *peer.Mux    // nil for one member alone
 	caller *http.Client // of the others' routes
 
-	raft     atomic.Pointer[hraft.Raft] // nil until the member takes part
-	reign    atomic.Pointer[reign]      // nil while it does not lead
-	led      sync.Once
-	ledOnce  chan struct{} // closed when it first leads
-	withheld atomic.Bool
-	barred   atomic.Pointer[reason] // why the state is not to be shown; nil if it is
-	pending  chan struct{}
-	stamped  atomic.Uint64 // the highest time given to a command
-	counts   counts
+	raft       atomic.Pointer[hraft.Raft] // nil until the member takes part
+	reign      atomic.Pointer[reign]      // nil while it does not lead
+	led        sync.Once
+	ledOnce    chan struct{} // closed when it first leads
+	withheld   atomic.Bool
+	barred     atomic.Pointer[reason] // why the state is not to be shown; nil if it is
+	pending    chan struct{}
+	maxBetween uint64
+	stamped    atomic.Uint64 // the highest time given to a command
+	counts     counts
 
 	closing atomic.Bool
 	done    chan struct{}
@@ -66,6 +67,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		ledOnce: make(chan struct{}),
 		pending: make(chan struct{}, maxPending),
 		done:    make(chan struct{}),
+
+		maxBetween: defaultBetween,
 	}
 	s.life, s.die = context.WithCancel(context.WithoutCancel(ctx))
 	s.bar(errStarting)
@@ -140,7 +143,7 @@ func (s *Store) openDirectory() error {
 		return fmt.Errorf("raft: %w", err)
 	}
 	var err error
-	if s.disk, err = openDisk(dir, disk.Options{}); err != nil {
+	if s.disk, err = openDisk(dir, disk.Options{NoSync: s.opts.noSync}); err != nil {
 		var damaged *disk.DamagedError
 		if errors.As(err, &damaged) {
 			return &DamagedError{Dir: dir, Err: err, Alone: s.lonely()}

@@ -15,26 +15,14 @@ type copies struct {
 	namespaces *replica[model.NamespaceKey, model.Namespace, model.NamespaceChange]
 }
 
-func newCopies() *copies {
-	return &copies{
-		streams: &replica[model.StreamKey, model.Stream, model.StreamChange]{
-			take: store.Store.StreamsSnapshot, read: store.Store.StreamChanges, key: model.Stream.Key,
-			parts: func(c model.StreamChange) (model.Op, model.StreamKey, *model.Stream) { return c.Op, c.Key, c.Stream },
-			check: func(c model.StreamChange, old model.Stream) error {
-				if c.Op == model.Deleted && (c.Tombstone == nil || c.Tombstone.UID != old.UID) {
-					return fmt.Errorf("tombstone %s of stream %s", asJSON(c.Tombstone), asJSON(old))
-				}
-				return nil
-			},
-		},
-		namespaces: &replica[model.NamespaceKey, model.Namespace, model.NamespaceChange]{
-			take: store.Store.NamespacesSnapshot, read: store.Store.NamespaceChanges, key: model.Namespace.Key,
-			parts: func(c model.NamespaceChange) (model.Op, model.NamespaceKey, *model.Namespace) {
-				return c.Op, c.Key, c.Namespace
-			},
-			check: func(model.NamespaceChange, model.Namespace) error { return nil },
-		},
-	}
+func newCopies() *copies { return &copies{streams: streamReplica(), namespaces: namespaceReplica()} }
+
+// A follower is a replica of any kind.
+type follower interface {
+	snapshot(ctx context.Context, s store.Store) error
+	follow(ctx context.Context, s store.Store) (int, error)
+	// agrees reads on to the end, and compares.
+	agrees(ctx context.Context, s store.Store) error
 }
 
 // A replica is a copy of the records of one kind, kept by the rules for
@@ -45,7 +33,7 @@ type replica[K comparable, V any, C model.Sequenced] struct {
 	read  func(store.Store, context.Context, uint64) (model.Page[C], error)
 	key   func(V) K
 	parts func(C) (model.Op, K, *V)
-	check func(c C, old V) error
+	check func(c C, old V) error // of a kind; may be nil
 
 	records map[K]V
 	next    uint64
@@ -96,14 +84,28 @@ func (r *replica[K, V, C]) follow(ctx context.Context, s store.Store) (int, erro
 func (r *replica[K, V, C]) apply(c C) error {
 	op, k, v := r.parts(c)
 	old, there := r.records[k]
-	if there == (op == model.Created) {
-		return fmt.Errorf("%s of %v, there before: %t", op, k, there)
+	ends := false
+	switch op {
+	case model.Created, model.Assigned:
+		if there {
+			return fmt.Errorf("%s of %v, which is there", op, k)
+		}
+	case model.Registered: // for the first time or again
+	case model.Updated, model.Deleted, model.Unassigned, model.Deregistered:
+		if !there {
+			return fmt.Errorf("%s of %v, which is not there", op, k)
+		}
+		ends = op != model.Updated
+	default:
+		return fmt.Errorf("%q of %v", op, k)
 	}
-	if (v == nil) != (op == model.Deleted) {
+	if (v == nil) != ends {
 		return fmt.Errorf("%s of %v with record %s", op, k, asJSON(v))
 	}
-	if err := r.check(c, old); err != nil {
-		return err
+	if r.check != nil {
+		if err := r.check(c, old); err != nil {
+			return err
+		}
 	}
 	if v == nil {
 		delete(r.records, k)
@@ -124,4 +126,15 @@ func (r *replica[K, V, C]) differs(s model.Snapshot[V]) error {
 		}
 	}
 	return nil
+}
+
+func (r *replica[K, V, C]) agrees(ctx context.Context, s store.Store) error {
+	final, err := r.take(s, ctx)
+	for err == nil && r.next < final.NextSeq {
+		_, err = r.follow(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	return r.differs(final)
 }

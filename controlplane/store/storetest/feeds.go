@@ -11,23 +11,23 @@ import (
 // feeds are the six. Changes of a test go by number, from 0 on, and need
 // f.ground.
 var feeds = []feed{
-	newFeed("tenants", store.Store.TenantsSnapshot, store.Store.TenantChanges, func(f *fixture, i int) error {
+	newFeed("tenants", tenantReplica, func(f *fixture, i int) error {
 		return f.CreateTenant(f.ctx, model.Tenant{TenantID: fmt.Sprintf("%s-t%d", f.prefix, i)})
 	}),
-	newFeed("namespaces", store.Store.NamespacesSnapshot, store.Store.NamespaceChanges, func(f *fixture, i int) error {
+	newFeed("namespaces", namespaceReplica, func(f *fixture, i int) error {
 		return f.CreateNamespace(f.ctx, model.Namespace{TenantID: f.prefix + "-ground", Namespace: fmt.Sprintf("n%d", i)})
 	}),
-	newFeed("streams", store.Store.StreamsSnapshot, store.Store.StreamChanges, func(f *fixture, i int) error {
+	newFeed("streams", streamReplica, func(f *fixture, i int) error {
 		return f.CreateStream(f.ctx, newStream(f.groundKey(), fmt.Sprintf("s%d", i), 1))
 	}),
-	newFeed("caches", store.Store.CachesSnapshot, store.Store.CacheChanges, func(f *fixture, i int) error {
+	newFeed("caches", cacheReplica, func(f *fixture, i int) error {
 		return f.CreateCache(f.ctx, newCache(f.groundKey(), fmt.Sprintf("c%d", i), 1))
 	}),
-	newFeed("nodes", store.Store.NodesSnapshot, store.Store.NodeChanges, func(f *fixture, i int) error {
+	newFeed("nodes", nodeReplica, func(f *fixture, i int) error {
 		_, err := f.PatchNode(f.ctx, f.prefix+"-ground", model.NodePatch{Region: ptr(fmt.Sprintf("region-%d", i))})
 		return err
 	}),
-	newFeed("assignments", store.Store.AssignmentsSnapshot, store.Store.AssignmentChanges, func(f *fixture, i int) error {
+	newFeed("assignments", assignmentReplica, func(f *fixture, i int) error {
 		// Others move the token, and the same shard is not written twice.
 		a := assigning(streamShard(newStream(f.groundKey(), "ground", 0), uint32(i)), f.prefix+"-ground")
 		for {
@@ -95,23 +95,29 @@ func testFeedsDense(f *fixture) {
 	})
 }
 
-// testFeedsConcurrent has several writers and a reader that follows: nothing may
-// be skipped, and the sequence of what it sees has no hole at any moment.
+// testFeedsConcurrent has several writers, a reader that follows, and others
+// that take snapshots between the writes and follow from there: nothing may be
+// skipped, there is no hole at any moment, and all copies come to the same.
 func testFeedsConcurrent(f *fixture) {
 	f.ground()
 	f.each(func(f *fixture, x feed) {
-		const writers, each = 6, 8
+		const writers, each, readers = 6, 8, 3
 		since := want(x.head(f.ctx, f.Store))(f)
-		errs := make(chan error, writers)
-		go together(writers, func(w int) {
-			for i := range each {
-				if err := x.change(f, 100+w*each+i); err != nil {
-					errs <- err
-					return
+		errs := make(chan error, writers+readers)
+		written := make(chan struct{})
+		go func() {
+			together(writers, func(w int) {
+				var err error
+				for i := 0; i < each && err == nil; i++ {
+					err = x.change(f, 100+w*each+i)
 				}
-			}
-			errs <- nil
-		})
+				errs <- err
+			})
+			close(written)
+		}()
+		for range readers {
+			go func() { errs <- followFromSnapshots(f.ctx, f.Store, x.replicate(), written) }()
+		}
 		next, end := since, since+writers*each
 		f.eventually(fmt.Sprintf("%d changes of %s", writers*each, x.name), func() bool {
 			p := want(x.read(f.ctx, f.Store, next))(f)
@@ -126,7 +132,7 @@ func testFeedsConcurrent(f *fixture) {
 			}
 			return next >= end
 		})
-		for range writers {
+		for range writers + readers {
 			f.ok(<-errs)
 		}
 		f.same([]uint64{next, want(x.head(f.ctx, f.Store))(f)}, []uint64{end, end})

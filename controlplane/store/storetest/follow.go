@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"time"
 
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/store"
@@ -14,6 +15,8 @@ type feed struct {
 	head func(ctx context.Context, s store.Store) (uint64, error)
 	// read reads a page and what it means.
 	read func(ctx context.Context, s store.Store, since uint64) (page, error)
+	// replicate makes a copy to follow it with.
+	replicate func() follower
 	// change makes one change: the i-th of a test.
 	change func(f *fixture, i int) error
 }
@@ -36,20 +39,19 @@ func asPage[C model.Sequenced](p model.Page[C], since uint64) page {
 	return v
 }
 
-func newFeed[V any, C model.Sequenced](
-	name string,
-	snapshot func(store.Store, context.Context) (model.Snapshot[V], error),
-	changes func(store.Store, context.Context, uint64) (model.Page[C], error),
-	change func(f *fixture, i int) error,
+func newFeed[K comparable, V any, C model.Sequenced](
+	name string, replicate func() *replica[K, V, C], change func(f *fixture, i int) error,
 ) feed {
+	r := replicate()
 	return feed{
 		name: name, change: change,
+		replicate: func() follower { return replicate() },
 		head: func(ctx context.Context, s store.Store) (uint64, error) {
-			snap, err := snapshot(s, ctx)
+			snap, err := r.take(s, ctx)
 			return snap.NextSeq, err
 		},
 		read: func(ctx context.Context, s store.Store, since uint64) (page, error) {
-			p, err := changes(s, ctx, since)
+			p, err := r.read(s, ctx, since)
 			return asPage(p, since), err
 		},
 	}
@@ -71,6 +73,28 @@ func changesSince[C model.Sequenced](f *fixture, changes func(context.Context, u
 		list = append(list, p.Items...)
 		if since = next; !more {
 			return list
+		}
+	}
+}
+
+// followFromSnapshots takes snapshots and reads on from them until all is
+// written.
+func followFromSnapshots(ctx context.Context, s store.Store, c follower, written <-chan struct{}) error {
+	for {
+		if err := c.snapshot(ctx, s); err != nil {
+			return err
+		}
+		for range 3 {
+			if _, err := c.follow(ctx, s); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-written:
+			return c.agrees(ctx, s)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

@@ -71,13 +71,13 @@ func (r *run) ended(c *copies) (bool, error) {
 // watch reads from any store, at any moment.
 func (r *run) watch(watcher int) error {
 	rng := rand.New(rand.NewPCG(r.o.Seed, uint64(2000+watcher)))
-	any := func() store.Store { return r.stores[rng.IntN(len(r.stores))] }
+	pick := func() store.Store { return r.stores[rng.IntN(len(r.stores))] }
 	c := newCopies()
-	if err := c.snapshot(r.ctx, any()); err != nil {
+	if err := c.snapshot(r.ctx, pick()); err != nil {
 		return err
 	}
 	for {
-		n, err := c.follow(r.ctx, any())
+		n, err := c.follow(r.ctx, pick())
 		r.followed.Add(uint64(n))
 		again := false
 		switch {
@@ -97,7 +97,7 @@ func (r *run) watch(watcher int) error {
 		}
 		if again {
 			r.taken.Add(1)
-			if err := c.snapshot(r.ctx, any()); err != nil {
+			if err := c.snapshot(r.ctx, pick()); err != nil {
 				return err
 			}
 		}

@@ -90,6 +90,8 @@ func testFamilies(f *fixture) {
 	f.same(want(f.RevokePrincipal(f.ctx, t, "p"))(f), 1)
 	f.same(want(f.RevokePrincipal(f.ctx, t, "none"))(f), 0)
 	f.same([]bool{revoked(t, "b1"), revoked(t, "c1"), revoked(other, "a1")}, []bool{true, false, false})
+	f.same(want(f.RevokeFamily(f.ctx, t, "fam-c"))(f), 1)
+	f.same(revoked(t, "c1"), true)
 }
 
 func testPurge(f *fixture) {

@@ -133,6 +133,23 @@ func testPutsIf(f *fixture) {
 	})
 	since += 2
 
+	// The same shard twice, one after the other.
+	third, fourth := assigning(k(3), a), assigning(k(3), b)
+	fourth.Generation = 1
+	r = want(f.PutAssignmentsIf(f.ctx, []store.Put{
+		{Assignment: third}, {Assignment: fourth, Expected: ptr(uint64(0))}, {Assignment: third, Expected: ptr(uint64(0))},
+	}, token))(f)
+	f.same(r[:2], []store.PutResult{
+		{Outcome: store.Written, Written: third, Token: token + 2}, {Outcome: store.Written, Written: fourth, Token: token + 2},
+	})
+	f.same([]any{r[2].Outcome, r[2].Current}, []any{store.Stale, 1})
+	f.same(want(f.Assignment(f.ctx, k(3)))(f), fourth)
+	f.same(changesSince(f, f.AssignmentChanges, since), []model.AssignmentChange{
+		{Seq: since, Op: model.Assigned, Key: k(3), Assignment: &third},
+		{Seq: since + 1, Op: model.Updated, Key: k(3), Assignment: &fourth},
+	})
+	since, token = since+2, token+2
+
 	// One error, and nothing is written; so with another token.
 	_, err := f.PutAssignmentsIf(f.ctx, []store.Put{{Assignment: assigning(k(5), a)}, {Assignment: assigning(k(6), "none")}}, token)
 	f.conflict(err, store.BadAssignment)
@@ -154,15 +171,15 @@ func testPutsIf(f *fixture) {
 	f.same(f.token(), token)
 	f.same(changesSince(f, f.AssignmentChanges, since), []model.AssignmentChange(nil))
 
-	// As many as there may be; 1 and 2 are there.
+	// As many as there may be; 1, 2 and 3 are there.
 	written := 0
 	for _, x := range want(f.PutAssignmentsIf(f.ctx, puts[:store.MaxPuts], token))(f) {
 		if x.Outcome == store.Written {
 			written++
 		}
-		f.same(x.Token, token+store.MaxPuts-2)
+		f.same(x.Token, token+store.MaxPuts-3)
 	}
-	f.same(written, store.MaxPuts-2)
-	f.same(f.token(), token+store.MaxPuts-2)
-	f.same(len(changesSince(f, f.AssignmentChanges, since)), store.MaxPuts-2)
+	f.same(written, store.MaxPuts-3)
+	f.same(f.token(), token+store.MaxPuts-3)
+	f.same(len(changesSince(f, f.AssignmentChanges, since)), store.MaxPuts-3)
 }

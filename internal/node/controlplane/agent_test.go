@@ -11,6 +11,7 @@ import (
 )
 
 func TestStandaloneServesWhatIsCreated(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.stream("before", 1, true)
 	b := c.broker("", true).start()
@@ -30,6 +31,7 @@ func TestStandaloneServesWhatIsCreated(t *testing.T) {
 }
 
 func TestDeletionRemovesDataOfThatUIDOnly(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	first := c.stream("orders", 1, true)
 	b := c.broker("", true).start()
@@ -52,6 +54,7 @@ func TestDeletionRemovesDataOfThatUIDOnly(t *testing.T) {
 }
 
 func TestRetentionReachesOpenLogs(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	s := c.stream("orders", 1, true)
 	b := c.broker("", true).start()
@@ -71,6 +74,7 @@ func TestRetentionReachesOpenLogs(t *testing.T) {
 }
 
 func TestDurableStreamWithoutStorageIsRefusedAlone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	c.stream("kept", 1, true)
 	c.stream("passing", 1, false)
@@ -86,6 +90,7 @@ func TestDurableStreamWithoutStorageIsRefusedAlone(t *testing.T) {
 }
 
 func TestTwoBrokersShareTheShards(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	b1, b2 := c.broker("b1", true).start(), c.broker("b2", true)
 	b2.ca = b1.ca

@@ -17,9 +17,15 @@ import (
 type directory struct {
 	self string
 
+	// strange is signalled when a shard goes to a broker whose address is not
+	// known.
+	strange chan struct{}
+
 	mu     sync.RWMutex
 	routes map[model.ShardKey]route
 	nodes  map[string]peer
+
+	unknown chan struct{} // has room for one: a leader's address is not known
 }
 
 type route struct {
@@ -37,7 +43,7 @@ type peer struct {
 }
 
 func newDirectory(self string) *directory {
-	return &directory{self: self, routes: make(map[model.ShardKey]route), nodes: make(map[string]peer)}
+	return &directory{self: self, strange: make(chan struct{}, 1), routes: make(map[model.ShardKey]route), nodes: make(map[string]peer), unknown: make(chan struct{}, 1)}
 }
 
 // SetRoute implements mirror.Routes.
@@ -45,6 +51,13 @@ func (d *directory) SetRoute(a model.Assignment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.routes[a.ShardKey] = route{a.Leader, a.Generation}
+	if _, known := d.nodes[a.Leader]; known {
+		return
+	}
+	select {
+	case d.strange <- struct{}{}:
+	default:
+	}
 }
 
 // DropRoute implements mirror.Routes.

@@ -7,7 +7,11 @@ import (
 	"github.com/felixlog/felix/controlplane/apiclient"
 )
 
-// pollNodes keeps the addresses of the brokers. A poll that fails keeps those
+// nodesPause is the least time between two lists of the brokers.
+const nodesPause = 200 * time.Millisecond
+
+// pollNodes keeps the addresses of the brokers: at every interval, and soon
+// after a shard went to one that is not known. A poll that fails keeps those
 // there are.
 func (a *Agent) pollNodes(ctx context.Context) {
 	tick := time.NewTicker(a.interval())
@@ -15,10 +19,16 @@ func (a *Agent) pollNodes(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
+		case <-a.directory.strange:
 		case <-ctx.Done():
 			return
 		}
 		a.readNodes(ctx)
+		select {
+		case <-time.After(nodesPause):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -66,11 +66,14 @@ func (s *Server) cache(tenant, namespace, name string) (*cache.Cache, error) {
 		return c, err
 	}
 	full := broker.CacheName{Tenant: tenant, Namespace: namespace, Name: name}
-	err = s.create(missing, func() error { return s.broker.AddCache(full, cache.Options{Durable: s.cfg.Storage}) })
+	err = s.create(missing, firstUse{
+		names: broker.StreamName(full),
+		there: func() bool { _, err := s.broker.Cache(tenant, namespace, name); return err == nil },
+		add:   func() error { return s.broker.AddCache(full, cache.Options{Durable: s.cfg.Storage}) },
+	})
 	if err != nil {
 		return nil, scopeNotFound(err, tenant, namespace, name)
 	}
-	s.log.Info("cache created on first use", "tenant_id", tenant, "namespace", namespace, "cache", name)
 	return s.broker.Cache(tenant, namespace, name)
 }
 

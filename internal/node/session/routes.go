@@ -98,11 +98,14 @@ func (s *Server) stream(tenant, namespace, name string) (*stream.Stream, error) 
 		return st, err
 	}
 	full := broker.StreamName{Tenant: tenant, Namespace: namespace, Name: name}
-	err = s.create(missing, func() error { return s.broker.AddStream(full, broker.StreamOptions{Durable: s.cfg.Storage}) })
+	err = s.create(missing, firstUse{
+		names: full,
+		there: func() bool { _, err := s.broker.Stream(tenant, namespace, name); return err == nil },
+		add:   func() error { return s.broker.AddStream(full, broker.StreamOptions{Durable: s.cfg.Storage}) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info("stream created on first use", "tenant_id", tenant, "namespace", namespace, "stream", name)
 	return s.broker.Stream(tenant, namespace, name)
 }
 
@@ -116,26 +119,4 @@ func validNames(kind, namespace, name string) error {
 		return invalidRequest(err.Error())
 	}
 	return nil
-}
-
-// create lets a missing stream or cache appear, if the node allows that, its
-// namespace is known, and the limit is not reached. What could not be added
-// does not count.
-func (s *Server) create(missing *broker.NotFoundError, add func() error) error {
-	if !s.cfg.AutoCreate || (missing.Kind != broker.KindStream && missing.Kind != broker.KindCache) {
-		return missing
-	}
-	if s.created.Add(1) > int64(s.cfg.AutoCreateLimit) {
-		s.created.Add(-1)
-		return refuse(wire.CodeLimitExceeded, "too many streams and caches created on first use; create them in the catalog or raise auto_create_limit")
-	}
-	err := add()
-	if err != nil {
-		s.created.Add(-1)
-	}
-	var conflict *broker.ConflictError
-	if errors.As(err, &conflict) {
-		return nil // somebody else was quicker, with options of their own
-	}
-	return err
 }

@@ -66,8 +66,9 @@ type Config struct {
 	EnforceExpiry   bool // decision 8: rights end at token expiry plus ExpiryLeeway
 	BindSubject     bool // the token's subject must match the client certificate
 	ListenerPorts   []uint16
-	AutoCreate      bool // streams and caches appear on first use
-	AutoCreateLimit int  // how many may appear so
+	AutoCreate      bool    // streams and caches appear on first use
+	AutoCreateLimit int     // how many may appear so
+	Create          Creator // asked before they do; nil is not
 	ControlDrain    time.Duration
 	Offer           wire.Offer // what this node advertises
 }
@@ -83,7 +84,6 @@ type Server struct {
 
 	nextSubscription atomic.Uint64
 	nextConnection   atomic.Uint64
-	created          atomic.Int64 // by AutoCreate
 	draining         atomic.Bool
 	drained          context.Context // ends with errDrained when a drain begins
 	drain            context.CancelCauseFunc
@@ -94,6 +94,9 @@ type Server struct {
 	noWait  context.Context // has ended: what waits for it does not wait
 
 	tenants tenants
+
+	creating sync.Mutex // held while something appears on first use
+	created  int        // guarded by creating
 
 	mu    sync.Mutex
 	conns map[*connection]struct{}

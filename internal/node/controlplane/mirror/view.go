@@ -109,15 +109,16 @@ func (m *Mirror) publish() {
 	}
 }
 
+// movable says whether a shard can be served elsewhere. The follower of a move
+// that has begun does not make it so: a log has to be copied first.
 func (m *Mirror) movable(k model.ShardKey, a model.Assignment) bool {
-	if len(a.Replicas) > 0 {
-		return true
-	}
 	if k.Kind == model.CacheShard {
-		return false // on the log, where there is one
+		// A cache of one copy is on the log, where there is one.
+		c := m.pic.caches[model.CacheKey{TenantID: k.TenantID, Namespace: k.Namespace, Cache: k.Stream}]
+		return c.rec.ReplicationFactor > 1 && len(a.Replicas) > 0
 	}
 	s, found := m.pic.streams[model.StreamKey{TenantID: k.TenantID, Namespace: k.Namespace, Stream: k.Stream}]
-	return found && !s.rec.Durable
+	return found && (!s.rec.Durable || s.rec.ReplicationFactor > 1 && len(a.Replicas) > 0)
 }
 
 // ended tells of the end of a pass.

@@ -32,6 +32,10 @@ type Store struct {
 	db           *bolt.DB
 	beforeCommit func(step string)
 
+	// writing is held over each write and what is remembered of it: the library
+	// cuts the log while it appends to it.
+	writing sync.Mutex
+
 	mu          sync.Mutex
 	first, last uint64 // of the log; both 0 when it is empty
 	commit      uint64 // staged, or as it was on the disk
@@ -172,7 +176,8 @@ func (s *Store) check(path string) error {
 	})
 }
 
-// update is one durable write.
+// update is one durable write. The caller holds writing where it remembers
+// something of it.
 func (s *Store) update(step string, f func(tx *bolt.Tx) error) error {
 	if s.beforeCommit != nil {
 		s.beforeCommit(step)

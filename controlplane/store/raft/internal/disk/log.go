@@ -52,6 +52,8 @@ func (s *Store) StoreLogs(logs []*hraft.Log) error {
 	if len(logs) == 0 {
 		return nil
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	commit, next := s.commit, s.last+1
 	s.mu.Unlock()
@@ -84,18 +86,33 @@ func (s *Store) StoreLogs(logs []*hraft.Log) error {
 // DeleteRange deletes the entries from low to high, both included: the oldest
 // ones, the newest ones, or all.
 func (s *Store) DeleteRange(low, high uint64) error {
-	var first, last uint64
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	first, last := s.first, s.last
+	s.mu.Unlock()
+	low, high = max(low, first), min(high, last)
+	switch {
+	case last == 0 || low > high:
+		return nil
+	case low > first && high < last:
+		return fmt.Errorf("entries %d to %d are in the middle of the log", low, high)
+	}
 	err := s.update("log", func(tx *bolt.Tx) error {
-		c := tx.Bucket(logBucket).Cursor()
-		for k, _ := c.Seek(bytesOf(low)); k != nil && number(k) <= high; k, _ = c.Seek(bytesOf(low)) {
-			if err := c.Delete(); err != nil {
+		if low == first && high == last {
+			if err := tx.DeleteBucket(logBucket); err != nil {
+				return err
+			}
+			_, err := tx.CreateBucket(logBucket)
+			return err
+		}
+		// By key: bbolt's cursors do not get past pages that this write empties.
+		b := tx.Bucket(logBucket)
+		for i := low; i <= high; i++ {
+			if err := b.Delete(bytesOf(i)); err != nil {
 				return err
 			}
 		}
-		k, _ := c.First()
-		first = number(k)
-		k, _ = c.Last()
-		last = number(k)
 		return nil
 	})
 	if err != nil {
@@ -103,7 +120,14 @@ func (s *Store) DeleteRange(low, high uint64) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.first, s.last = first, last
+	switch {
+	case low == first && high == last:
+		s.first, s.last = 0, 0
+	case low == first:
+		s.first = high + 1
+	default:
+		s.last = low - 1
+	}
 	return nil
 }
 
