@@ -26,7 +26,7 @@ const (
 	BadLifecycle   ConflictReason = "bad_lifecycle"   // a node cannot go there from where it is
 	InUse          ConflictReason = "in_use"          // a node that serves, or is named by an assignment
 	CurrentKey     ConflictReason = "current_key"     // the key that signs cannot be retired
-	TooManyKeys    ConflictReason = "too_many_keys"   // a tenant has at most 32
+	TooManyKeys    ConflictReason = "too_many_keys"   // a tenant has at most MaxSigningKeys
 	Bootstrapped   ConflictReason = "bootstrapped"    // a tenant is initialised once
 	LacksFeature   ConflictReason = "lacks_feature"   // a node without an enabled feature of the fleet
 	NotEmpty       ConflictReason = "not_empty"       // an import into a store that has held something
@@ -40,6 +40,11 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string { return e.What }
+
+// Conflict makes a [*ConflictError].
+func Conflict(reason ConflictReason, format string, args ...any) error {
+	return &ConflictError{Reason: reason, What: fmt.Sprintf(format, args...)}
+}
 
 // An UnavailableError says that the store did not answer in time. The operation
 // may still happen (control plane 2.1).

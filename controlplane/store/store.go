@@ -240,6 +240,9 @@ type Lease struct {
 	TakenOver bool // held now, and not before
 }
 
+// MaxSigningKeys is the most signing keys of a tenant.
+const MaxSigningKeys = 32
+
 // Auth is what identities rest on (control plane 15 to 17). All methods but
 // SigningKeys answer a tenant that is not there with a NotFoundError.
 type Auth interface {
@@ -262,7 +265,7 @@ type Auth interface {
 	SigningKeys(ctx context.Context, tenant string) ([]model.SigningKey, error)
 	// EnsureSigningKey installs key as current unless the tenant has one.
 	EnsureSigningKey(ctx context.Context, tenant string, key model.SigningKey) ([]model.SigningKey, error)
-	// Stage adds a key; TooManyKeys at 32, Exists for a kid that is there.
+	// Stage adds a key; TooManyKeys at MaxSigningKeys, Exists for a kid that is there.
 	StageSigningKey(ctx context.Context, tenant string, key model.SigningKey) ([]model.SigningKey, error)
 	// Activate makes a key current and the current one previous. NotFound.
 	ActivateSigningKey(ctx context.Context, tenant, kid string) ([]model.SigningKey, error)

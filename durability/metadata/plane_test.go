@@ -129,8 +129,8 @@ func (p *plane) bootstrap() {
 	})
 	var rights []model.Policy
 	for action, object := range map[string]string{
-		"stream.publish": "stream:shop/*", "stream.subscribe": "stream:shop/*", "cache.read": "cache:shop/*", "cache.write": "cache:shop/*",
-		"group.consume": "group:shop/*", "group.manage": "group:shop/*",
+		"stream.publish": "stream:shop/*/*", "stream.subscribe": "stream:shop/*/*", "group.consume": "stream:shop/*/*",
+		"cache.read": "cache:shop/*/*", "cache.write": "cache:shop/*/*",
 	} {
 		rights = append(rights, model.Policy{Subject: subject(worker), Object: object, Action: action})
 	}

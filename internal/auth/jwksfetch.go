@@ -91,7 +91,10 @@ func (s *JWKSSource) load(tenant string) ([]Key, error) {
 // leaves the keys there are in force.
 func (s *JWKSSource) landed(t *tenantKeys, keys []Key, err error) (changed bool) {
 	now := s.o.Now()
-	t.coolAt = now.Add(s.o.Cooldown)
+	if t.keys != nil {
+		// A first load starts no cool-down: a new key may have come just after it.
+		t.coolAt = now.Add(s.o.Cooldown)
+	}
 	t.failure = err
 	if err != nil {
 		s.stats.Failures++

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node"
 	"github.com/felixlog/felix/internal/node/controlplane"
@@ -39,6 +40,7 @@ func Start(ctx context.Context, o node.Options) (*Service, error) {
 		return nil, err
 	}
 	o.Keys, o.Directory, o.BeforeDrain, o.AfterDrain = agent.Keys(), agent.Directory(), agent.Drain, agent.Leave
+	o.Cluster = func() telemetry.ClusterSnapshot { return clusterSnapshot(agent) }
 	n, err := node.Start(ctx, o)
 	if err != nil {
 		agent.Close(ctx)
@@ -108,3 +110,15 @@ func agentOptions(o *node.Options) (controlplane.Options, error) {
 
 // Follows says whether the settings name a control plane.
 func Follows(cfg *config.Config) bool { return cfg.Cluster.URL != "" }
+
+// clusterSnapshot is what the metrics tell of an agent.
+func clusterSnapshot(a *controlplane.Agent) telemetry.ClusterSnapshot {
+	st := a.Stats()
+	return telemetry.ClusterSnapshot{
+		Live: st.Membership.Lifecycle == model.Live, LeaseHeld: a.LeaseValid(), Synced: st.Mirror.Synced,
+		Missing: st.Mirror.Missing, Undone: st.Mirror.Failed,
+		Heartbeats: st.Membership.Heartbeats, MembershipFailures: st.Membership.Failures, Registrations: st.Membership.Registrations,
+		SyncPasses: st.Mirror.Passes, SyncFailures: st.Mirror.Failures,
+		KeyFetches: st.Keys.Fetches, KeyFailures: st.Keys.Failures,
+	}
+}

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +57,21 @@ func (a *App) controlVerb(cmd *cobra.Command, least, most int, run func(ctx cont
 	return cmd
 }
 
+// tenantVerb is controlVerb for what is inside a tenant, which the connection
+// must name.
+func (a *App) tenantVerb(cmd *cobra.Command, least, most int, run func(ctx context.Context, c *control, args []string) error) *cobra.Command {
+	return a.controlVerb(cmd, least, most, func(ctx context.Context, c *control, args []string) error {
+		if c.tenant == "" {
+			return noTenant()
+		}
+		return run(ctx, c, args)
+	})
+}
+
+func noTenant() error {
+	return usageError("no tenant to act in").hinting("give --tenant, or choose a context that names one")
+}
+
 // defaultNamespace is where streams and caches are unless another is said.
 const defaultNamespace = "default"
 
@@ -90,7 +102,7 @@ func (a *App) openAPI(by *resolved, url string) (*apiclient.Client, error) {
 	}
 	options := apiclient.Options{URL: url, UserAgent: "felix-cli", Retry: apiclient.Retry{Attempts: 4}}
 	if by.ControlPlaneCAFile != "" {
-		pem, err := os.ReadFile(by.ControlPlaneCAFile)
+		pem, err := readSmall(by.ControlPlaneCAFile, maxAuthorityBytes)
 		if err != nil {
 			return nil, usageError("read the authorities of the control plane: %w", err)
 		}
@@ -108,14 +120,17 @@ func (a *App) openAPI(by *resolved, url string) (*apiclient.Client, error) {
 }
 
 // explainControl gives an error of the control plane its exit code and, where
-// there is one, advice.
+// there is one, advice. An error that was explained before stays as it is.
 func explainControl(ctx context.Context, err error) error {
 	refused, isRefusal := errors.AsType[*apiclient.Error](err)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || isType[*Error](err):
+		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case isCertificateError(err):
+		return (&Error{Exit: ExitUnreachable, Err: err}).
+			hinting("the control plane is not vouched for by the trusted authorities: check --controlplane-ca-file, and the host in --controlplane-url")
 	case isType[*apiclient.UnreachableError](err):
 		return (&Error{Exit: ExitUnreachable, Err: err}).hinting("is the control plane running, and is --controlplane-url right?")
 	case !isRefusal:
@@ -133,88 +148,4 @@ func explainControl(ctx context.Context, err error) error {
 		out.Exit = ExitNotFound
 	}
 	return out
-}
-
-// tenantOf is the tenant a command is about: its argument, or that of the
-// connection.
-func (c *control) tenantOf(args []string) (string, error) {
-	switch {
-	case len(args) > 0:
-		return args[0], nil
-	case c.tenant != "":
-		return c.tenant, nil
-	}
-	return "", usageError("no tenant").hinting("give --tenant, or choose a context that names one")
-}
-
-// needTenant refuses to go on without a tenant.
-func (c *control) needTenant() error {
-	_, err := c.tenantOf(nil)
-	return err
-}
-
-// tell prints a list: rows under a heading, or with --json each item as an
-// object on its line.
-func tell[T any](a *App, heading []string, items []T, row func(T) []string) error {
-	if a.flags.json {
-		var out []byte
-		for _, item := range items {
-			out = append(appendJSON(out, item), '\n')
-		}
-		_, err := a.Stdout.Write(out)
-		return err
-	}
-	rows := make([][]string, len(items))
-	for i, item := range items {
-		rows[i] = row(item)
-	}
-	return printTable(a.Stdout, heading, rows)
-}
-
-// done says what a command did: a sentence, or with --json the object.
-func (a *App) done(object any, format string, args ...any) error {
-	if a.flags.json {
-		return printJSON(a.Stdout, object)
-	}
-	if a.flags.quiet {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
-	return err
-}
-
-// facts prints names and values, one a line, or with --json the object.
-func (a *App) facts(object any, pairs [][2]string) error {
-	if a.flags.json {
-		return printJSON(a.Stdout, object)
-	}
-	longest := 0
-	for _, p := range pairs {
-		longest = max(longest, len(p[0]))
-	}
-	for _, p := range pairs {
-		if _, err := fmt.Fprintf(a.Stdout, "%-*s  %s\n", longest, p[0], p[1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// find is the one item that matches, or an error that nothing does.
-func find[T any](items []T, what, name string, match func(T) bool) (T, error) {
-	for _, item := range items {
-		if match(item) {
-			return item, nil
-		}
-	}
-	var none T
-	return none, &Error{Exit: ExitNotFound, Err: fmt.Errorf("there is no %s %q, or the token does not show it", what, name)}
-}
-
-// lowered is a word of the API as the command line writes it.
-func lowered[T ~string](word T) string { return strings.ToLower(string(word)) }
-
-// removed is what a command that removes something says with --json.
-type removed struct {
-	Removed string `json:"removed"`
 }

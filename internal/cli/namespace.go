@@ -22,15 +22,12 @@ inside one; grants may be given for a whole one.`,
 }
 
 func (a *App) namespaceListCommand() *cobra.Command {
-	return a.controlVerb(&cobra.Command{
+	return a.tenantVerb(&cobra.Command{
 		Use:     "ls",
 		Short:   "List the namespaces",
 		Long:    "List the namespaces of the tenant that the token may manage. With --json each is\nan object on a line.",
 		Example: "  felix namespace ls",
 	}, 0, 0, func(ctx context.Context, c *control, _ []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		all, err := c.Namespaces(ctx, c.tenant)
 		if err != nil {
 			return err
@@ -40,15 +37,12 @@ func (a *App) namespaceListCommand() *cobra.Command {
 }
 
 func (a *App) namespaceInfoCommand() *cobra.Command {
-	return a.controlVerb(&cobra.Command{
+	return a.tenantVerb(&cobra.Command{
 		Use:     "info NAMESPACE",
 		Short:   "Show a namespace",
 		Long:    "Show one namespace of the tenant. One that does not exist is exit code 5.",
 		Example: "  felix namespace info billing",
 	}, 1, 1, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		all, err := c.Namespaces(ctx, c.tenant)
 		if err != nil {
 			return err
@@ -63,15 +57,12 @@ func (a *App) namespaceInfoCommand() *cobra.Command {
 
 func (a *App) namespaceCreateCommand() *cobra.Command {
 	var display string
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:     "create NAMESPACE",
 		Short:   "Make a namespace",
 		Long:    "Make a namespace in the tenant. It has no streams and no caches.",
 		Example: "  felix namespace create billing --display-name Billing",
 	}, 1, 1, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		n, err := c.CreateNamespace(ctx, model.Namespace{TenantID: c.tenant, Namespace: args[0], DisplayName: orDefault(display, args[0])})
 		if err != nil {
 			return err
@@ -84,15 +75,12 @@ func (a *App) namespaceCreateCommand() *cobra.Command {
 
 func (a *App) namespaceRemoveCommand() *cobra.Command {
 	var yes bool
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:     "rm NAMESPACE",
 		Short:   "Remove a namespace and all that is in it",
 		Long:    "Remove a namespace with its streams and caches and their data on the brokers. It\nasks first, or takes --yes.",
 		Example: "  felix namespace rm billing --yes",
 	}, 1, 1, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		if err := a.confirm(ctx, yes, "remove namespace "+args[0]+" with its streams, caches and their data"); err != nil {
 			return err
 		}

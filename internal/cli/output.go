@@ -137,6 +137,20 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", value, suffix)
 }
 
+// exactSize writes a number of bytes in the largest unit that does so without a
+// fraction: what somebody set is shown as it is.
+func exactSize(n uint64) string {
+	for _, unit := range []struct {
+		bytes uint64
+		name  string
+	}{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n != 0 && n%unit.bytes == 0 {
+			return count(n/unit.bytes) + " " + unit.name
+		}
+	}
+	return plural(n, "byte")
+}
+
 // perSecond is the rate of n things in d, 0 when no time passed.
 func perSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {

@@ -100,7 +100,7 @@ func (a *App) placementPauseCommand(pause bool) *cobra.Command {
 
 func (a *App) placementAbandonCommand() *cobra.Command {
 	var yes, ofCache bool
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:   "abandon NAME SHARD",
 		Short: "Give up a shard whose data is lost",
 		Long: `Give up the data of a shard whose copies are all on brokers that will not come

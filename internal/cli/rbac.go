@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/rbac"
 	"github.com/felixlog/felix/internal/auth"
 )
 
@@ -36,15 +38,12 @@ func (a *App) rbacPolicyCommand() *cobra.Command {
 
 func (a *App) rbacPolicyListCommand() *cobra.Command {
 	var subject string
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:     "ls",
 		Short:   "List the policies",
 		Long:    "List the policies of the tenant, as far as the token shows them. With --json\neach is an object on a line.",
 		Example: "  felix rbac policy ls --subject role:reader",
 	}, 0, 0, func(ctx context.Context, c *control, _ []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		all, err := c.Policies(ctx, c.tenant)
 		if err != nil {
 			return err
@@ -72,25 +71,34 @@ func (a *App) rbacPolicyChange(verb string) *cobra.Command {
 			Example: "  felix rbac policy rm role:reader 'stream:acme/default/*' stream.subscribe",
 		}
 	}
-	return a.controlVerb(cmd, 3, 3, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
+	return a.tenantVerb(cmd, 3, 3, func(ctx context.Context, c *control, args []string) error {
 		p := model.Policy{Subject: args[0], Object: args[1], Action: args[2]}
-		if _, known := auth.ParseAction(p.Action); !known {
-			return usageError("unknown action %q", p.Action).hinting("docs/auth.md lists the actions")
-		}
 		if verb == "rm" {
 			if err := c.RemovePolicy(ctx, c.tenant, p); err != nil {
 				return err
 			}
 			return a.done(p, "%s may no longer %s %s", p.Subject, p.Action, p.Object)
 		}
+		if err := checkRule(p); err != nil {
+			return err
+		}
 		if err := c.AddPolicy(ctx, c.tenant, p); err != nil {
 			return err
 		}
 		return a.done(p, "%s may %s %s", p.Subject, p.Action, p.Object)
 	})
+}
+
+// checkRule finds what is wrong with a policy before anybody is asked. To take
+// one away it need not be right.
+func checkRule(p model.Policy) error {
+	if _, known := rbac.ParseAction(p.Action); !known {
+		return usageError("unknown action %q", p.Action).hinting("docs/auth.md lists the actions")
+	}
+	if _, err := rbac.ParseRule(p.Action, p.Object); err != nil {
+		return usageError("object %q: %w", p.Object, err).hinting("\"felix rbac --help\" shows how objects are written")
+	}
+	return nil
 }
 
 func (a *App) rbacGroupingCommand() *cobra.Command {
@@ -104,15 +112,12 @@ func (a *App) rbacGroupingCommand() *cobra.Command {
 
 func (a *App) rbacGroupingListCommand() *cobra.Command {
 	var user, role string
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:     "ls",
 		Short:   "List who has which role",
 		Long:    "List the groupings of the tenant, as far as the token shows them. With --json\neach is an object on a line.",
 		Example: "  felix rbac grouping ls --role role:reader",
 	}, 0, 0, func(ctx context.Context, c *control, _ []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		all, err := c.Groupings(ctx, c.tenant)
 		if err != nil {
 			return err
@@ -141,10 +146,7 @@ func (a *App) rbacGroupingChange(verb string) *cobra.Command {
 			Example: "  felix rbac grouping rm group:https://idp.example#ops role:operator",
 		}
 	}
-	return a.controlVerb(cmd, 2, 2, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
+	return a.tenantVerb(cmd, 2, 2, func(ctx context.Context, c *control, args []string) error {
 		g := model.Grouping{User: args[0], Role: args[1]}
 		if verb == "rm" {
 			if err := c.RemoveGrouping(ctx, c.tenant, g); err != nil {
@@ -171,18 +173,11 @@ them. It asks nobody.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			id := auth.PrincipalID(args[0], args[1])
-			return a.done(map[string]string{"principal": id}, "%s", id)
+			if a.flags.json {
+				return printJSON(a.Stdout, map[string]string{"principal": id})
+			}
+			_, err := fmt.Fprintln(a.Stdout, id)
+			return err
 		},
 	}
-}
-
-// keep are the items that match.
-func keep[T any](items []T, match func(T) bool) []T {
-	kept := []T{}
-	for _, item := range items {
-		if match(item) {
-			kept = append(kept, item)
-		}
-	}
-	return kept
 }

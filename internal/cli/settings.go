@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -166,6 +165,9 @@ func (a *App) abs(path string) string {
 // resolved is a connection put together from all its sources.
 type resolved struct {
 	contexts.Connection
+	// Saved is the connection without what the environment says: what may be
+	// kept in a context.
+	Saved contexts.Connection
 	// ContextName is the context that was consulted, "" when there was none.
 	ContextName string
 }
@@ -196,7 +198,7 @@ func (a *App) resolve(flags *pflag.FlagSet) (resolved, error) {
 			missing.Err = fmt.Errorf("%w, asked for by %s", missing.Err, asked)
 			return out, missing
 		}
-		out.Connection, out.ContextName = saved, name
+		out.Connection, out.Saved, out.ContextName = saved, saved, name
 		if saved.HoldsSecret() && store.Exposed() {
 			a.remark("%s holds a token and can be read by others; chmod 600 it", store.Path)
 		}
@@ -214,8 +216,12 @@ func (a *App) resolve(flags *pflag.FlagSet) (resolved, error) {
 			*s.field(&given) = a.abs(*s.field(&given))
 		}
 	}
-	err = overlay(&out.Connection, &given, func(s *setting) bool { return flags.Changed(s.flag) }, "the command line")
-	return out, err
+	for _, under := range []*contexts.Connection{&out.Connection, &out.Saved} {
+		if err := overlay(under, &given, func(s *setting) bool { return flags.Changed(s.flag) }, "the command line"); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // fromEnvironment reads the variables of [settings].
@@ -270,25 +276,11 @@ func overlay(under, over *contexts.Connection, has func(*setting) bool, where st
 	return nil
 }
 
-// maxTokenBytes bounds what is read from a token file.
-const maxTokenBytes = 64 << 10
-
 // readToken is the broker token of a connection: the one given, or the
 // content of its file without surrounding blanks.
 func readToken(c *contexts.Connection) (string, error) {
 	if c.Token != "" || c.TokenFile == "" {
 		return c.Token, nil
 	}
-	data, err := os.ReadFile(c.TokenFile)
-	if err != nil {
-		return "", usageError("read the token: %w", err)
-	}
-	if len(data) > maxTokenBytes {
-		return "", usageError("token file %s is larger than %d bytes", c.TokenFile, maxTokenBytes)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" {
-		return "", usageError("token file %s is empty", c.TokenFile)
-	}
-	return token, nil
+	return readSecret(c.TokenFile, "the token")
 }

@@ -36,15 +36,7 @@ func (a *App) shardListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if name != "" {
-			var named []model.Assignment
-			for _, item := range all {
-				if item.Stream == name {
-					named = append(named, item)
-				}
-			}
-			all = named
-		}
+		all = keep(all, func(s model.Assignment) bool { return name == "" || s.Stream == name })
 		return tell(a, []string{"TENANT", "NAMESPACE", "SHARD", "LEADER", "FOLLOWERS", "GENERATION", "STATE"}, all, func(s model.Assignment) []string {
 			state := string(s.State)
 			if s.Successor != "" {
@@ -89,7 +81,7 @@ func (a *App) shardMovesCommand() *cobra.Command {
 func (a *App) shardMoveCommand() *cobra.Command {
 	var to string
 	var ofCache, dryRun bool
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:   "move NAME SHARD",
 		Short: "Move a shard to another broker",
 		Long: `Begin to move a shard of a stream, or with --cache of a cache, to a broker. The
@@ -123,7 +115,7 @@ shard serves on while it is copied. "felix shard moves" shows how far it is,
 
 func (a *App) shardMoveCancelCommand() *cobra.Command {
 	var ofCache bool
-	cmd := a.controlVerb(&cobra.Command{
+	cmd := a.tenantVerb(&cobra.Command{
 		Use:     "cancel NAME SHARD",
 		Short:   "Take a move back",
 		Long:    "Take back the move of a shard: the broker that led it goes on.",
@@ -145,9 +137,6 @@ func (a *App) shardMoveCancelCommand() *cobra.Command {
 
 // shardOf is the shard that NAME and SHARD mean.
 func (c *control) shardOf(args []string, ofCache bool) (model.ShardKey, error) {
-	if err := c.needTenant(); err != nil {
-		return model.ShardKey{}, err
-	}
 	n, err := strconv.ParseUint(args[1], 10, 32)
 	if err != nil {
 		return model.ShardKey{}, usageError("shard %q: want a whole number from 0 on", args[1])

@@ -102,18 +102,15 @@ on. It asks first, or takes --yes.`,
 }
 
 func (a *App) tenantRevokeCommand() *cobra.Command {
-	return a.controlVerb(&cobra.Command{
+	return a.tenantVerb(&cobra.Command{
 		Use:   "revoke PRINCIPAL",
 		Short: "End the refresh tokens of a principal",
 		Long: `End every refresh token of a principal of the tenant, so that nobody can renew a
 token in its name. Tokens that were given out live on until they expire, which
-takes minutes. "felix whoami" shows a principal's id; --issuer and --subject of
-"felix rbac principal" compute it.`,
-		Example: "  felix tenant revoke 0f6bd0a4...",
+takes minutes. "felix whoami" shows one's own id, and "felix rbac principal"
+computes that of anybody.`,
+		Example: `  felix tenant revoke "$(felix rbac principal https://idp.example bob)"`,
 	}, 1, 1, func(ctx context.Context, c *control, args []string) error {
-		if err := c.needTenant(); err != nil {
-			return err
-		}
 		n, err := c.RevokeRefreshTokens(ctx, c.tenant, args[0])
 		if err != nil {
 			return err

@@ -12,7 +12,12 @@ import (
 func (n *Node) snapshot() telemetry.Snapshot {
 	n.readiness.Check() // the gauge is as good as what is shown beside it
 	st := n.core.Stats()
+	var cluster telemetry.ClusterSnapshot
+	if n.cluster != nil {
+		cluster = n.cluster()
+	}
 	return telemetry.Snapshot{
+		Cluster: cluster,
 		Tenants: st.Tenants, Namespaces: st.Namespaces, Streams: st.Streams, Shards: st.Shards, Caches: st.Caches,
 		InflightRequests:     n.sessions.Inflight(),
 		PublishInflightBytes: st.InflightBytes,

@@ -37,6 +37,7 @@ type Node struct {
 	http      *admin.Server
 
 	beforeDrain, afterDrain func(context.Context) // may be nil
+	cluster                 func() telemetry.ClusterSnapshot
 
 	cancel    context.CancelFunc // ends what Shutdown has not ended
 	accepting sync.WaitGroup
@@ -57,7 +58,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
-	n := &Node{cfg: o.Config, log: o.Logger, clock: o.Clock, beforeDrain: o.BeforeDrain, afterDrain: o.AfterDrain, done: make(chan struct{})}
+	n := &Node{cfg: o.Config, log: o.Logger, clock: o.Clock, beforeDrain: o.BeforeDrain, afterDrain: o.AfterDrain, cluster: o.Cluster, done: make(chan struct{})}
 	n.metrics = telemetry.New(telemetry.Options{TenantMax: o.Config.Tenants.MetricsMax, Version: o.Version})
 	if err := n.openStorage(&o); err != nil {
 		return nil, err

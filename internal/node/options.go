@@ -16,6 +16,7 @@ import (
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node/session"
+	"github.com/felixlog/felix/internal/telemetry"
 	"github.com/felixlog/felix/storage"
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/wire"
@@ -46,6 +47,9 @@ type Options struct {
 	// Create makes a stream or cache where the catalog is kept, before it appears
 	// on first use; nil lets it appear on this node alone.
 	Create session.Creator
+	// Cluster tells the metrics what is known of the control plane; nil is a node
+	// that follows none.
+	Cluster func() telemetry.ClusterSnapshot
 	// BeforeDrain is called by Shutdown once /ready says that the node is
 	// draining, while clients are still served as before: a member of a cluster
 	// hands its shards over (broker 12.2, step 2). Its ctx is that of Shutdown.

@@ -41,6 +41,8 @@ type Snapshot struct {
 
 	Groups GroupSnapshot
 
+	Cluster ClusterSnapshot
+
 	Storage *StorageSnapshot // nil without storage
 }
 
@@ -92,10 +94,10 @@ func newCoreCollector(b *builder, tenants *Tenants) *coreCollector {
 		queueFull: b.desc("felix_tenant_publish_queue_full_total", "counter", "Publishes without room in the queue or the byte budgets: refused or dropped.", "tenant", "action"),
 		throttled: b.desc("felix_tenant_publish_throttled_total", "counter", "Publishes over the tenant's quota: refused, dropped or delayed.", "tenant", "action"),
 	}
-	for _, gauge := range slices.Concat(coreGauges, groupGauges) {
+	for _, gauge := range slices.Concat(coreGauges, groupGauges, clusterGauges) {
 		c.series = append(c.series, coreSeries{b.desc(gauge.name, "gauge", gauge.help), prometheus.GaugeValue, nil, gauge.read})
 	}
-	for _, counter := range slices.Concat(coreCounters, groupCounters) {
+	for _, counter := range slices.Concat(coreCounters, groupCounters, clusterCounters) {
 		desc := b.desc(counter.name, "counter", counter.help)
 		c.series = append(c.series, coreSeries{desc, prometheus.CounterValue, nil, counter.read})
 	}

@@ -9,10 +9,6 @@ import (
 
 func missing(what string) error { return &store.NotFoundError{What: what} }
 
-func conflict(reason store.ConflictReason, format string, args ...any) error {
-	return &store.ConflictError{Reason: reason, What: fmt.Sprintf(format, args...)}
-}
-
 type tenantID struct {
 	TenantID string `json:"tenant_id"`
 }

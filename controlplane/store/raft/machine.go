@@ -64,7 +64,11 @@ func (m *machine) ApplyBatch(logs []*hraft.Log) []any {
 
 func (m *machine) apply(l *hraft.Log) memory.Result {
 	var c memory.Command
-	if err := json.Unmarshal(l.Data, &c); err != nil {
+	data, err := unpack(l.Data)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil {
 		// The same bytes are refused by every member alike.
 		return memory.Result{Kind: memory.KindError, Error: &memory.ResultError{
 			Kind: memory.ErrorInternal, Detail: fmt.Sprintf("entry %d of the log is no command", l.Index),

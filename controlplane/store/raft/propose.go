@@ -149,6 +149,9 @@ func (s *Store) accept(ctx context.Context, a attempt) (memory.Result, uint64, e
 		return memory.Result{}, 0, ctx.Err()
 	}
 	data, err := stamp(a.data, s.nextMillis())
+	if err == nil {
+		data, err = pack(data)
+	}
 	if err != nil {
 		<-s.pending
 		return memory.Result{}, 0, &refusedError{err}

@@ -7,8 +7,11 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// appendEntries is the most entries in one write and in one message.
-const appendEntries = 256
+const (
+	appendEntries = 256 // in one write and in one message, at the most
+	// rpcTimeout of a message between members: an import is one entry.
+	rpcTimeout = 10 * time.Second
+)
 
 // bootstrap writes the first entry of a new log, the group itself; it does
 // nothing where there is a log.
