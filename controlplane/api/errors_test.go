@@ -140,15 +140,14 @@ func TestSystem(t *testing.T) {
 // No store is asked to keep what one of them cannot.
 func TestTextsNoStoreCanKeep(t *testing.T) {
 	r := newRig(t)
-	r.namespace("t1")
-	admin, op := r.admin("t1"), r.operator()
-	rule := func(subject string) string {
-		return `{"subject":"` + subject + `","object":"stream:t1/ns/*","action":"stream.publish"}`
+	op := r.operator()
+	move := func(stream string) string { // which nothing but the store looks at
+		return `{"tenant_id":"t1","namespace":"ns","stream":"` + stream + `","shard":0,"destination":"n1"}`
 	}
-	for _, subject := range []string{`role:\u0000`, `\\\u0000`, "role:\xff"} {
-		r.want(400, "validation_error", "POST", "/v1/tenants/t1/rbac/policies", admin, rule(subject))
+	for _, stream := range []string{`s\u0000`, `\\\u0000`, "s\xff"} {
+		r.want(400, "validation_error", "POST", "/v1/shard-moves", op, move(stream))
 	}
-	r.ok(204, "POST", "/v1/tenants/t1/rbac/policies", admin, rule(`role:\\u0000`)) // a backslash and five letters
+	r.want(404, "unknown_shard", "POST", "/v1/shard-moves", op, move(`\\u0000`)) // a backslash and five letters
 	for _, path := range []string{"/v1/nodes/%00", "/v1/nodes/a%FF", "/v1/tenants/%00/namespaces", "/v1/bridges/a/%00"} {
 		method := "GET"
 		if strings.Contains(path, "bridges") {

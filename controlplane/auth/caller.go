@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/felixlog/felix/controlplane/rbac"
 	token "github.com/felixlog/felix/internal/auth"
@@ -18,7 +17,6 @@ type Caller struct {
 	Subject  string // principal id
 	Actor    string // who acts for the subject; usually empty
 	Audience string // felix-controlplane, unless tokens for brokers are accepted
-	Expires  time.Time
 
 	perms []rbac.Permission
 }
@@ -69,7 +67,7 @@ func (s *Service) Authenticate(ctx context.Context, authorization, tenant string
 		return nil, s.refuse(ctx, own, forbidden(ReasonTenantMismatch, "the token is of another tenant"))
 	}
 	return &Caller{
-		Tenant: own, Subject: claims.Subject, Actor: claims.Actor, Audience: claims.Audience, Expires: claims.Expires,
+		Tenant: own, Subject: claims.Subject, Actor: claims.Actor, Audience: claims.Audience,
 		perms: permissionsOf(own, claims.Permissions),
 	}, nil
 }

@@ -7,4 +7,8 @@
 // What it refuses is a [*Refusal], with the status and code of the API. Any
 // other error is the store's. Neither they nor the log hold a token, a secret
 // or a part of one.
+//
+// A token comes into being in exchange.go and refresh.go, and is checked in
+// caller.go. The administration of rights is policy.go, grouping.go and
+// issuer.go; keys.go turns keys over, bootstrap.go is day 0.
 package auth

@@ -16,7 +16,6 @@ const (
 	CodeNotEnabled         = "not_enabled"
 	CodeConflict           = "conflict"
 	CodeAlreadyInitialized = "already_initialized"
-	CodeInternal           = "internal"
 	CodeCannotVerify       = "cannot_verify"
 )
 

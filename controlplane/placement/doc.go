@@ -7,4 +7,8 @@
 // changes only the shards that are better off with it or were on it. A shard
 // that has a log never goes to a node that has not seen the log, unless an
 // operator gives the log up.
+//
+// Begin at [Plan] (plan.go), which ranks the shards and decides about each:
+// place.go for one without a leader that serves, move.go for one in motion,
+// start.go for one at rest. What an operator asks for is operator.go.
 package placement

@@ -1,11 +1,14 @@
 package planner
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
+	"github.com/felixlog/felix/controlplane/store/memory"
 )
 
 func TestWokenPlannerPlacesANewStreamAtOnce(t *testing.T) {
@@ -179,6 +182,41 @@ func TestSweepWaitsForALeaseAfterAnOutage(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store whose clock leaps, as that of a database that failed over to another
+// machine, makes nobody silent: brokers count their leases on their own clocks.
+func TestSweepWaitsForALeaseAfterALeapOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var leap atomic.Int64
+		s := memory.Open(memory.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(leap.Load())) }})
+		c := &cluster{t: t, ctx: t.Context(), stores: []store.Store{s}, policy: testPolicy}
+		lifecycle := func(id string) model.Lifecycle {
+			n, err := s.Node(t.Context(), id)
+			c.check(err)
+			return n.Status.Lifecycle
+		}
+		c.register("a")
+		c.beat("a")
+		c.run()
+		time.Sleep(time.Minute + time.Second/2)
+		for range 3 {
+			leap.Add(int64(6 * time.Second)) // more than the margin, and together than a lease
+			time.Sleep(DefaultSweep)
+		}
+		leap.Add(int64(DefaultExpiry + DefaultHeartbeat))
+		time.Sleep(DefaultHeartbeat)
+		synctest.Wait()
+		if lifecycle("a") != model.Live {
+			t.Error("a broker that renews its lease is down, because the clock leapt")
+		}
+		c.register("silent")
+		time.Sleep(2*DefaultExpiry + DefaultSweep)
+		synctest.Wait()
+		if lifecycle("a") != model.Live || lifecycle("silent") != model.Down {
+			t.Errorf("a is %s and silent is %s", lifecycle("a"), lifecycle("silent"))
+		}
+	})
 }
 
 // A young cluster places a new shard when it has settled, at that time.

@@ -15,10 +15,13 @@ func (p *Planner) sweeps(ctx context.Context) {
 }
 
 // A sweeper judges nobody before it has watched for a whole lease: while nobody
-// could reach the control plane, nobody could renew one.
+// could reach the control plane, nobody could renew one. It begins anew where
+// the store's clock leaps ahead, as that of a database does that fails over to
+// another machine: brokers count their leases on clocks of their own.
 type sweeper struct {
-	last  time.Time // when the store was last found to work for this instance
-	since time.Time // since when without a longer break
+	since time.Time // of the watch, without a break
+	asked time.Time // when the store was last asked for its clock, and answered
+	told  uint64    // what it said
 }
 
 func (s *sweeper) sweep(ctx context.Context, p *Planner) {
@@ -26,15 +29,18 @@ func (s *sweeper) sweep(ctx context.Context, p *Planner) {
 	if err != nil || !may {
 		return
 	}
+	asked := p.o.Clock()
 	now, err := p.o.Store.NowMillis(ctx)
 	if err != nil {
 		return
 	}
 	clock := p.o.Clock()
-	if s.last.IsZero() || clock.Sub(s.last) > max(p.o.Expiry/2, 2*p.o.Sweep) {
+	passed := clock.Sub(s.asked)
+	away := s.asked.IsZero() || passed > max(p.o.Expiry/2, 2*p.o.Sweep)
+	if away || now > s.told+uint64((passed+p.o.Margin/2).Milliseconds()) {
 		s.since = clock
 	}
-	s.last = clock
+	s.asked, s.told = asked, now
 	silence := uint64((p.o.Expiry + p.o.Margin).Milliseconds())
 	if clock.Sub(s.since) < p.o.Expiry || now <= silence {
 		return

@@ -186,7 +186,7 @@ func TestNarrowNeverWidens(t *testing.T) {
 
 func allowed(perms []Permission, p Permission) bool {
 	for _, q := range perms {
-		if q.Contains(p) {
+		if q.Action == p.Action && q.Object.Contains(p.Object) {
 			return true
 		}
 	}

@@ -69,11 +69,6 @@ func (p Permission) String() string { return p.Action.String() + ":" + p.Object.
 // Compare orders permissions by their text.
 func (p Permission) Compare(q Permission) int { return cmp.Compare(p.String(), q.String()) }
 
-// Contains says whether whoever holds p may do all that q allows.
-func (p Permission) Contains(q Permission) bool {
-	return p.Action == q.Action && p.Object.Contains(q.Object)
-}
-
 // ParseRule reads the action and object of a policy.
 func ParseRule(action, object string) (Permission, error) {
 	a, known := ParseAction(action)

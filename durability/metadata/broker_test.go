@@ -2,9 +2,11 @@ package metadata
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +122,33 @@ func records(t testing.TB, c *client.Client, stream string, shard uint32) (all [
 	})
 	return all
 }
+
+// remembers waits until the broker has on disk what it takes to serve a stream
+// without a control plane. It is written within a second or so.
+func (b *brokerProcess) remembers(stream string) {
+	b.p.t.Helper()
+	eventually(b.p.t, b.id+" remembers", func() error {
+		data, err := os.ReadFile(b.state())
+		if err != nil {
+			return err
+		}
+		var file struct {
+			Known struct {
+				Keys map[string]json.RawMessage `json:"keys"`
+			} `json:"known"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			return err
+		}
+		if len(file.Known.Keys[shop]) == 0 || !strings.Contains(string(data), strconv.Quote(stream)) {
+			return fmt.Errorf("it knows keys of %d tenants", len(file.Known.Keys))
+		}
+		return nil
+	})
+}
+
+// state is the file in which the broker keeps what it knows of the cluster.
+func (b *brokerProcess) state() string { return filepath.Join(b.dir, "catalog.json") }
 
 // saying waits for words in the log of a process.
 func (p *process) saying(words ...string) {

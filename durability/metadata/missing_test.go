@@ -242,7 +242,7 @@ func (p *plane) command(args ...string) {
 func TestTruncatedState(t *testing.T) {
 	t.Parallel()
 	s := newStock(t, nil)
-	state := filepath.Join(s.b.dir, "catalog.json")
+	state := s.b.state()
 	halve(t, state)
 	s.b.start()
 	s.b.saying("cannot be read", state)

@@ -107,6 +107,7 @@ func TestEveryInstanceIsAway(t *testing.T) {
 	s := startShift(t, b)
 	s.sent = []string{"order-0"}
 	s.work()
+	b.remembers("orders")
 	for _, i := range p.instances {
 		i.kill()
 	}

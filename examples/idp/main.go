@@ -23,22 +23,23 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:9999", "`HOST:PORT` on loopback")
 	flag.Parse()
 	clients := make(map[string]string)
-	for _, arg := range flag.Args() {
-		name, secret, found := strings.Cut(arg, ":")
-		if !found {
-			fmt.Fprintf(os.Stderr, "idp: %q: want NAME:SECRET\n", arg)
+	for i, arg := range flag.Args() {
+		name, secret, _ := strings.Cut(arg, ":")
+		if name == "" || secret == "" {
+			// The argument may be a secret alone, so it is not repeated.
+			fmt.Fprintf(os.Stderr, "idp: argument %d is not NAME:SECRET\n", i+1)
 			os.Exit(2)
 		}
 		clients[name] = secret
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	p, err := idp.New(idp.Options{Addr: *addr, Clients: clients})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "idp:", err)
 		os.Exit(1)
 	}
 	fmt.Printf("identity provider ready: issuer %s, audience %s\n", p.Issuer(), p.Audience())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	<-ctx.Done()
 	p.Close()
 }

@@ -45,7 +45,7 @@ type JWKSSource struct {
 	o      JWKSOptions
 	ctx    context.Context
 	cancel context.CancelFunc
-	slots  chan struct{} // a token for each fetch under way
+	slots  chan struct{} // one taken by each fetch under way
 
 	mu      sync.Mutex
 	tenants map[string]*tenantKeys

@@ -51,7 +51,7 @@ fixed from then on.`,
 				return errors.Join(err, getErr)
 			}
 			asked := there
-			asked.Shards, asked.ReplicationFactor, asked.Consistency = shards, copies, level
+			asked.Shards, asked.ReplicationFactor, asked.Consistency = max(shards, 1), max(copies, 1), level
 			if differ := differences(cacheSettings(&there), cacheSettings(&asked), "%s is %s, not %s"); len(differ) > 0 {
 				return &Error{Exit: ExitRefused, Err: fmt.Errorf("cache %s is there with other settings: %s", there.Cache, strings.Join(differ, "; "))}
 			}

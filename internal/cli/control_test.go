@@ -1,132 +1,15 @@
 package cli
 
 import (
-	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/felixlog/felix/controlplane/model"
-	"github.com/felixlog/felix/controlplane/store"
 	"github.com/felixlog/felix/internal/auth"
-	"github.com/felixlog/felix/internal/config"
-	"github.com/felixlog/felix/internal/controlplane"
 )
-
-// A testPlane is a control plane in memory with the tenant acme, whose keys the
-// test has.
-type testPlane struct {
-	*controlplane.Instance
-	signer *auth.Signer
-	dir    string
-	tokens int // written so far
-}
-
-func startPlane(t *testing.T, flags map[string]string) *testPlane {
-	t.Helper()
-	all := map[string]string{"bind-addr": "127.0.0.1:0", "metrics-bind": "127.0.0.1:0", "shutdown-predrain-ms": "0", "bootstrap-bind-addr": "127.0.0.1:0"}
-	for k, v := range flags {
-		all[k] = v
-	}
-	cfg, _, err := config.LoadControlPlane(config.Sources{Flags: all, FileSystem: noConfig{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance, err := controlplane.Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := instance.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	p := &testPlane{Instance: instance, dir: t.TempDir()}
-	p.signer = addTenant(t, instance.Store(), "acme")
-	return p
-}
-
-// noConfig is a file system without configuration.
-type noConfig struct{}
-
-func (noConfig) ReadFile(name string) ([]byte, error) {
-	return nil, &os.PathError{Op: "open", Path: name, Err: os.ErrNotExist}
-}
-
-// addTenant makes a tenant and returns what signs its tokens.
-func addTenant(t *testing.T, s store.Store, name string) *auth.Signer {
-	t.Helper()
-	private, err := auth.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer := auth.NewSigner("", private)
-	if err := s.CreateTenant(t.Context(), model.Tenant{TenantID: name, DisplayName: name}); err != nil {
-		t.Fatal(err)
-	}
-	key := model.SigningKey{KID: signer.Key().ID, Seed: private.Seed(), Public: signer.Key().Public, Status: model.KeyCurrent}
-	if _, err := s.EnsureSigningKey(t.Context(), name, key); err != nil {
-		t.Fatal(err)
-	}
-	return signer
-}
-
-// tokenFile writes a token of acme for an audience.
-func (p *testPlane) tokenFile(t *testing.T, audience string, lives time.Duration, permissions ...string) string {
-	t.Helper()
-	now := time.Now()
-	token, err := p.signer.Mint(auth.Claims{
-		Tenant: "acme", Subject: "ann", Audience: audience, Permissions: permissions, IssuedAt: now.Add(-time.Hour), Expires: now.Add(lives),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.tokens++
-	name := filepath.Join(p.dir, fmt.Sprintf("token-%d", p.tokens))
-	if err := os.WriteFile(name, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// all that an administrator of acme and of the cluster may do.
-func administrator() []string {
-	return []string{
-		"tenant.manage:cluster:*", "node.view:cluster:*", "node.manage:cluster:*",
-		"tenant.manage:tenant:acme", "ns.manage:namespace:acme/*", "stream.manage:stream:acme/*/*", "cache.manage:cache:acme/*/*",
-		"rbac.view:tenant:acme", "rbac.policy.manage:tenant:acme", "rbac.assignment.manage:tenant:acme",
-	}
-}
-
-// app is an App that talks to the control plane as acme.
-func (p *testPlane) app(t *testing.T, permissions ...string) *testApp {
-	t.Helper()
-	return newTestApp(t, map[string]string{
-		"FELIX_CONTROLPLANE_URL": "http://" + p.Addr(), "FELIX_AUTH_TENANT": "acme",
-		"FELIX_CONTROLPLANE_TOKEN_FILE": p.tokenFile(t, auth.AudienceControlPlane, time.Hour, permissions...),
-	})
-}
-
-// fails runs a command line that must fail with a code, and returns what it
-// said.
-func (ta *testApp) fails(t *testing.T, exit int, args ...string) string {
-	t.Helper()
-	ta.out.Reset()
-	ta.errs.Reset()
-	if code := ta.Run(t.Context(), args); code != exit {
-		t.Fatalf("felix %s: exit %d, want %d: %s", strings.Join(args, " "), code, exit, &ta.errs)
-	}
-	return ta.errs.String()
-}
 
 func TestStreamVerbs(t *testing.T) {
 	p := startPlane(t, nil)
@@ -152,7 +35,7 @@ func TestStreamVerbs(t *testing.T) {
 	}
 	ta.runs(t, "stream", "set", "orders", "--retention-bytes", "1048576")
 	out = ta.runs(t, "stream", "set", "orders", "--retention-secs", "default")
-	if !strings.Contains(out, "retention: 1.0 MiB, was 1h0m0s, 1.0 MiB") {
+	if !strings.Contains(out, "retention: 1 MiB, was 1h0m0s, 1 MiB") {
 		t.Errorf("changed: %q", out)
 	}
 	if said := ta.fails(t, ExitUsage, "stream", "set", "orders"); !strings.Contains(said, "nothing to change") {
@@ -160,6 +43,25 @@ func TestStreamVerbs(t *testing.T) {
 	}
 	ta.fails(t, ExitUsage, "stream", "create", "x", "--retention-secs", "0")
 	ta.fails(t, ExitUsage, "stream", "create", "x", "--kind", "table")
+	for _, flag := range []string{"--kind", "--durable", "--consistency", "--delivery", "--routing", "--retention-secs"} {
+		ta.fails(t, ExitUsage, "stream", "create", "x", flag, "") // a variable that is not set
+	}
+	if said := ta.fails(t, ExitUsage, "stream", "create", "x", "--durable", "no", "--kind", "x"); !strings.Contains(said, "--durable") || !strings.Contains(said, "--kind") {
+		t.Errorf("said %q", said)
+	}
+	for range 2 { // the defaults, and what is raised to them
+		ta.runs(t, "stream", "create", "plain", "--replication", "0")
+	}
+	ta.runs(t, "stream", "create", "plain", "--routing", "modulo", "--json")
+	if said := ta.fails(t, ExitRefused, "stream", "create", "plain", "--retention-bytes", "1048577", "--kind", "queue"); !strings.Contains(said, "kind is stream, not queue; retention is the broker's, not 1,048,577 bytes") {
+		t.Errorf("said %q", said)
+	}
+	if out := ta.runs(t, "stream", "set", "plain", "--durable", "true"); out != "nothing changed\n" {
+		t.Errorf("said %q", out)
+	}
+	ta.fails(t, ExitNotFound, "stream", "set", "nothing", "--durable", "true")
+	ta.fails(t, ExitUsage, "stream", "set", "nothing")
+	ta.runs(t, "stream", "rm", "plain", "-y")
 	ta.fails(t, ExitUsage, "stream", "create", "a/b")
 	ta.runs(t, "stream", "create", "memory", "--durable", "false", "--delivery", "at-most-once", "--kind", "queue")
 	out = ta.runs(t, "stream", "ls")
@@ -177,7 +79,11 @@ func TestCacheVerbs(t *testing.T) {
 	ta.runs(t, "namespace", "create", "default")
 	ta.runs(t, "cache", "create", "users", "--shards", "2")
 	ta.runs(t, "cache", "create", "users", "--shards", "2")
-	ta.fails(t, ExitRefused, "cache", "create", "users", "--shards", "3")
+	if said := ta.fails(t, ExitRefused, "cache", "create", "users", "--shards", "3"); !strings.Contains(said, "shards is 2, not 3") {
+		t.Errorf("said %q", said)
+	}
+	ta.fails(t, ExitUsage, "cache", "create", "x", "--consistency", "")
+	ta.fails(t, ExitUsage, "cache", "rm", "users") // nobody to ask
 	ta.runs(t, "cache", "set", "users", "--display-name", "User profiles")
 	ta.fails(t, ExitUsage, "cache", "set", "users")
 	if out := ta.runs(t, "cache", "ls"); !strings.Contains(out, "users  2") || !strings.Contains(out, "User profiles") {
@@ -232,7 +138,13 @@ func TestRBACVerbs(t *testing.T) {
 	ta := startPlane(t, nil).app(t, administrator()...)
 	ta.runs(t, "rbac", "policy", "add", "role:reader", "stream:acme/default/*", "stream.subscribe")
 	ta.fails(t, ExitUsage, "rbac", "policy", "add", "role:reader", "stream:acme/default/*", "stream.eat")
-	ta.fails(t, ExitUsage, "rbac", "policy", "add", "role:reader", "stream:acme", "stream.subscribe")
+	for _, object := range []string{"stream:acme", "stream:acme/default", "cache:acme/default/c", "tenant:acme", "x"} { // told before anybody is asked
+		away := newTestApp(t, map[string]string{"FELIX_CONTROLPLANE_URL": "http://127.0.0.1:1", "FELIX_AUTH_TENANT": "acme", "FELIX_CONTROLPLANE_TOKEN": "x"})
+		away.fails(t, ExitUsage, "rbac", "policy", "add", "role:reader", object, "stream.subscribe")
+	}
+	if out := ta.runs(t, "-q", "rbac", "principal", "https://idp.example", "ann"); out != auth.PrincipalID("https://idp.example", "ann")+"\n" {
+		t.Errorf("printed %q", out)
+	}
 	ta.fails(t, ExitRefused, "rbac", "policy", "add", "role:reader", "cluster:*", "node.view")
 	ann := strings.TrimSpace(ta.runs(t, "rbac", "principal", "https://idp.example", "ann"))
 	if ann != auth.PrincipalID("https://idp.example", "ann") {
@@ -339,35 +251,6 @@ func TestTenantInit(t *testing.T) {
 	newTestApp(t, nil).fails(t, ExitUsage, args...)
 }
 
-// A store that has held nothing takes an export of another, and one that has
-// refuses it.
-func TestMigrate(t *testing.T) {
-	ta := newTestApp(t, nil)
-	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
-	p := startPlane(t, map[string]string{"raft-data-dir": from})
-	ta.fails(t, ExitOther, "controlplane", "migrate", "export", "--raft-data-dir", from, "x.json") // it runs
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	counts := ta.runs(t, "controlplane", "migrate", "export", "--raft-data-dir", from, "dump.json")
-	if !strings.Contains(counts, "tenants       1") {
-		t.Errorf("counted %q", counts)
-	}
-	info, err := os.Stat(filepath.Join(ta.Dir, "dump.json"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v, %v", info.Mode(), err)
-	}
-	if again := ta.runs(t, "controlplane", "migrate", "import", "--raft-data-dir", to, "dump.json"); again != counts {
-		t.Errorf("read %q", again)
-	}
-	ta.fails(t, ExitRefused, "controlplane", "migrate", "import", "--raft-data-dir", to, "dump.json")
-	ta.runs(t, "controlplane", "migrate", "import", "--overwrite", "--raft-data-dir", to, "dump.json")
-	if err := os.WriteFile(filepath.Join(ta.Dir, "cut.json"), []byte(`{"version":1,"tenants":[`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ta.fails(t, ExitUsage, "controlplane", "migrate", "import", "--raft-data-dir", to, "cut.json")
-}
-
 func TestTokenInspect(t *testing.T) {
 	p := startPlane(t, nil)
 	ta := newTestApp(t, nil)
@@ -389,57 +272,4 @@ func TestTokenInspect(t *testing.T) {
 	}
 	ta.Stdin = strings.NewReader("a.b.c")
 	ta.fails(t, ExitUsage, "token", "inspect", "-")
-}
-
-// A token of a login is renewed before it expires, by one process at a time, and
-// one whose login was ended is not.
-func TestTokensAreRenewed(t *testing.T) {
-	p := startPlane(t, map[string]string{"exchange-token-ttl-seconds": "900"})
-	secret := strings.Repeat("5e", 32)
-	file := p.tokenFile(t, auth.AudienceControlPlane, 10*time.Second, "ns.manage:namespace:acme/*")
-	seedRefresh(t, p.Store(), "acme", "ann", secret)
-	if err := os.WriteFile(file+refreshSuffix, []byte(tokenID+"."+secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ta := newTestApp(t, map[string]string{
-		"FELIX_CONTROLPLANE_URL": "http://" + p.Addr(), "FELIX_AUTH_TENANT": "acme", "FELIX_CONTROLPLANE_TOKEN_FILE": file,
-	})
-	ta.runs(t, "namespace", "ls")
-	after, err := os.ReadFile(file)
-	if err != nil || string(after) == string(before) {
-		t.Fatalf("the token is the same (%v)", err)
-	}
-	_, body, err := decodeToken(strings.TrimSpace(string(after)))
-	if err != nil || time.Until(body.expiry()) < 10*time.Minute {
-		t.Fatalf("%+v, %v", body, err)
-	}
-	ta.runs(t, "token", "renew")
-	if _, err := p.Store().RevokePrincipal(t.Context(), "acme", "ann"); err != nil {
-		t.Fatal(err)
-	}
-	ta.fails(t, ExitRefused, "token", "renew")
-}
-
-const tokenID = "00000000000000000000000000000000000000000000000000000000000000aa"
-
-// seedRefresh gives a principal a refresh token with a secret, and a right to
-// namespaces, so that renewing gives something.
-func seedRefresh(t *testing.T, s store.Store, tenant, principal, secret string) {
-	t.Helper()
-	sum := sha256.Sum256([]byte(secret))
-	issuer := model.IdpIssuer{Issuer: "https://idp.example", Audiences: []string{"felix"}, ClaimMappings: model.ClaimMappings{SubjectClaim: "sub"}}
-	err := errors.Join(
-		s.PutIssuer(t.Context(), tenant, issuer),
-		s.AddPolicy(t.Context(), tenant, model.Policy{Subject: principal, Object: "namespace:" + tenant + "/*", Action: "ns.manage"}),
-		s.InsertRefreshToken(t.Context(), model.RefreshToken{
-			TenantID: tenant, TokenID: tokenID, PrincipalID: principal, Groups: []string{}, Issuer: issuer.Issuer, SecretHash: hex.EncodeToString(sum[:]),
-			FamilyID: "fam", Audience: auth.AudienceControlPlane, IssuedAtSecs: 1, ExpiresAtSecs: uint64(time.Now().Add(time.Hour).Unix()),
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -112,7 +112,7 @@ func (a *App) runControlPlane(ctx context.Context, cfg *config.ControlPlane, war
 	}
 	instance, err := controlplane.Start(ctx, cfg, logger)
 	if err != nil {
-		return err
+		return explainStore(err)
 	}
 	ready := controlPlaneReady{
 		Status: "ready", URL: scheme(cfg.TLSCert) + instance.Addr(), Admin: "http://" + instance.MetricsAddr(),
@@ -134,6 +134,14 @@ func (a *App) runControlPlane(ctx context.Context, cfg *config.ControlPlane, war
 		logger.Warn("the ready line could not be printed", "error", err)
 	}
 	return a.serve(ctx, instance)
+}
+
+// explainStore gives a store that cannot be opened its exit code.
+func explainStore(err error) error {
+	if isType[*controlplane.SettingsError](err) {
+		return &Error{Exit: ExitUsage, Err: err}
+	}
+	return err
 }
 
 // scheme is how a listener is spoken to, by whether it has a certificate.

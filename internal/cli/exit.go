@@ -12,8 +12,8 @@ const (
 	ExitOK          = 0 // done
 	ExitOther       = 1 // something else went wrong
 	ExitUsage       = 2 // wrong arguments or settings, or a confirmation is missing
-	ExitUnreachable = 3 // no broker could be reached
-	ExitRefused     = 4 // a broker refused
+	ExitUnreachable = 3 // nothing could be reached
+	ExitRefused     = 4 // a broker or the control plane refused
 	ExitNotFound    = 5 // what was asked for does not exist
 	ExitWouldRepair = 6 // opening a log would repair it
 	ExitWouldRefuse = 7 // a log is damaged, and would not be opened
@@ -26,7 +26,7 @@ func exitMeanings() []string {
 		ExitOther:       "anything else went wrong",
 		ExitUsage:       "wrong arguments or settings, or a confirmation is missing",
 		ExitUnreachable: "nothing could be reached",
-		ExitRefused:     "refused by a broker",
+		ExitRefused:     "refused by a broker or the control plane",
 		ExitNotFound:    "what was asked for does not exist",
 		ExitWouldRepair: "opening a log would repair it",
 		ExitWouldRefuse: "a log is damaged, and would not be opened",

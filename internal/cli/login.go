@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func (a *App) login(cmd *cobra.Command, f *loginFlags) error {
 		return usageError("no tenant to log in to").hinting("give --tenant, or choose a context that names one")
 	}
 	name := orDefault(f.save, by.ContextName)
-	dir, err := a.loginDir(orDefault(name, by.Tenant))
+	dir, err := a.loginDir(name, by.Tenant)
 	if err != nil {
 		return err
 	}
@@ -135,9 +136,12 @@ func exchange(ctx context.Context, api *apiclient.Client, tenant, upstream strin
 	return subject, nil
 }
 
-// loginDir is where the tokens of a login are kept.
-func (a *App) loginDir(name string) (string, error) {
-	if err := contexts.CheckName(name); err != nil {
+// loginDir is where the tokens of a login are kept: by the context, or where
+// there is none by the tenant, which no name of a context can look like.
+func (a *App) loginDir(name, tenant string) (string, error) {
+	if name == "" {
+		name = "@" + url.PathEscape(tenant)
+	} else if err := contexts.CheckName(name); err != nil {
 		return "", &Error{Exit: ExitUsage, Err: err}
 	}
 	state := a.Getenv("XDG_STATE_HOME")

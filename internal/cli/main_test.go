@@ -7,11 +7,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/felixlog/felix/controlplane/store/postgres/pgtest"
 	"github.com/felixlog/felix/examples"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(pgtest.Tests(m), map[string]func(){
 		"felix": func() { os.Exit(Main()) },
 	})
 }

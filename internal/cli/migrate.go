@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
 	"github.com/felixlog/felix/controlplane/store/postgres"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/controlplane"
@@ -81,12 +83,30 @@ missing. The numbers of what was written are printed, to compare.`,
 }
 
 func exportDump(ctx context.Context, cfg *config.ControlPlane) (*model.Dump, error) {
-	s, err := controlplane.OpenStore(ctx, cfg, slog.New(slog.DiscardHandler))
+	if cfg.Backend == config.BackendRaft {
+		// Opening would make an empty group where there is none.
+		if entries, err := os.ReadDir(cfg.Raft.DataDir); err != nil || len(entries) == 0 {
+			return nil, &Error{Exit: ExitNotFound, Err: fmt.Errorf("there is no metadata in %s", cfg.Raft.DataDir)}
+		}
+	}
+	s, err := openMetadata(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.Export(ctx)
 	return d, errors.Join(err, s.Close())
+}
+
+// openMetadata opens the store that the settings name.
+func openMetadata(ctx context.Context, cfg *config.ControlPlane) (store.Store, error) {
+	if cfg.Backend == config.BackendMemory {
+		return nil, usageError("no backend").hinting("give --raft-data-dir or --postgres-url")
+	}
+	s, err := controlplane.OpenStore(ctx, cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, explainStore(err)
+	}
+	return s, nil
 }
 
 func (a *App) migrateImportCommand() *cobra.Command {
@@ -110,12 +130,16 @@ one, or into one member of a running group that was just formed.`,
 			if err != nil {
 				return err
 			}
-			s, err := controlplane.OpenStore(cmd.Context(), cfg, slog.New(slog.DiscardHandler))
+			s, err := openMetadata(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(s.Import(cmd.Context(), d, overwrite), s.Close()); err != nil {
-				return &Error{Exit: ExitRefused, Err: err}
+			err = errors.Join(s.Import(cmd.Context(), d, overwrite), s.Close())
+			if isType[*store.ConflictError](err) {
+				return (&Error{Exit: ExitRefused, Err: err}).hinting("--overwrite replaces what is there")
+			}
+			if err != nil {
+				return err
 			}
 			return a.tellDump(d)
 		},
@@ -137,37 +161,38 @@ func readDump(name string) (*model.Dump, error) {
 	if err := decoder.Decode(d); err != nil {
 		return nil, usageError("%s is not an export of this version: %w", name, err)
 	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, usageError("%s goes on behind the export, or is larger than %s", name, exactSize(maxDump))
+	}
 	if d.Version != model.DumpVersion {
 		return nil, usageError("%s is of version %d, and this program reads version %d", name, d.Version, model.DumpVersion)
 	}
 	return d, nil
 }
 
-// dumpCounts are the numbers of what was moved.
-type dumpCounts struct {
-	Tenants, Namespaces, Streams, Caches, Nodes, Assignments, Bridges, Issuers, Policies, Groupings, Keys int
-}
-
+// tellDump prints the numbers of what was moved.
 func (a *App) tellDump(d *model.Dump) error {
-	c := dumpCounts{
-		Tenants: len(d.Tenants), Namespaces: len(d.Namespaces), Streams: len(d.Streams), Caches: len(d.Caches),
-		Nodes: len(d.Nodes), Assignments: len(d.Assignments), Bridges: len(d.Bridges),
-	}
+	var issuers, policies, groupings, keys int
 	for _, t := range d.Auth {
-		c.Issuers += len(t.Issuers)
-		c.Policies += len(t.Policies)
-		c.Groupings += len(t.Groupings)
-		c.Keys += len(t.Keys)
+		issuers += len(t.Issuers)
+		policies += len(t.Policies)
+		groupings += len(t.Groupings)
+		keys += len(t.Keys)
 	}
-	number := strconv.Itoa
-	return a.facts(map[string]int{
-		"tenants": c.Tenants, "namespaces": c.Namespaces, "streams": c.Streams, "caches": c.Caches, "nodes": c.Nodes, "assignments": c.Assignments,
-		"bridges": c.Bridges, "issuers": c.Issuers, "policies": c.Policies, "groupings": c.Groupings, "signing_keys": c.Keys,
-	}, [][2]string{
-		{"tenants", number(c.Tenants)}, {"namespaces", number(c.Namespaces)}, {"streams", number(c.Streams)}, {"caches", number(c.Caches)},
-		{"nodes", number(c.Nodes)}, {"assignments", number(c.Assignments)}, {"bridges", number(c.Bridges)}, {"issuers", number(c.Issuers)},
-		{"policies", number(c.Policies)}, {"groupings", number(c.Groupings)}, {"signing keys", number(c.Keys)},
-	})
+	object := make(map[string]int)
+	var pairs [][2]string
+	for _, of := range []struct {
+		name string
+		n    int
+	}{
+		{"tenants", len(d.Tenants)}, {"namespaces", len(d.Namespaces)}, {"streams", len(d.Streams)}, {"caches", len(d.Caches)},
+		{"nodes", len(d.Nodes)}, {"assignments", len(d.Assignments)}, {"bridges", len(d.Bridges)}, {"issuers", issuers},
+		{"policies", policies}, {"groupings", groupings}, {"signing_keys", keys},
+	} {
+		object[of.name] = of.n
+		pairs = append(pairs, [2]string{strings.ReplaceAll(of.name, "_", " "), strconv.Itoa(of.n)})
+	}
+	return a.facts(object, pairs)
 }
 
 func (a *App) migrateSchemaCommand() *cobra.Command {

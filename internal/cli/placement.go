@@ -14,8 +14,8 @@ func (a *App) placementCommand() *cobra.Command {
 		Use:     "placement",
 		GroupID: groupControl,
 		Short:   "See what the control plane would place where, and pause moves",
-		Long: `See what the next placement pass would do and why, how many copies shards have,
-and pause the moving of shards.`,
+		Long: `See what the next placement pass would do and why, which shards lack copies, and
+pause the moving of shards.`,
 		Example: `  felix placement plan
   felix placement pause
   felix placement resume`,
@@ -33,10 +33,7 @@ func (a *App) placementPlanCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, plan)
-		}
-		if len(plan.Items) == 0 {
+		if a.flags.json || len(plan.Items) == 0 {
 			return a.done(plan, "nothing to do: every shard is where it should be")
 		}
 		return tell(a, []string{"TENANT", "NAMESPACE", "SHARD", "ACTION", "LEADER", "REASON"}, plan.Items, func(p apiclient.PlannedShard) []string {
@@ -52,21 +49,21 @@ func (a *App) placementPlanCommand() *cobra.Command {
 func (a *App) placementReplicationCommand() *cobra.Command {
 	return a.controlVerb(&cobra.Command{
 		Use:     "replication",
-		Short:   "Show how many copies shards have",
-		Long:    "Show how many copies each shard has and should have. With --json it is one\nobject.",
+		Short:   "Show the shards that lack copies",
+		Long:    "Show the shards that have fewer copies than they should, or that nobody serves.\nWith --json it is one object.",
 		Example: "  felix placement replication",
 	}, 0, 0, func(ctx context.Context, c *control, _ []string) error {
 		r, err := c.Replication(ctx)
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, r)
+		if a.flags.json || len(r.Items) == 0 {
+			return a.done(r, "nothing lacks: every shard is served and has its copies")
 		}
-		a.remark("%s short of copies", plural(r.UnderReplicated, "shard"))
-		return tell(a, []string{"TENANT", "NAMESPACE", "SHARD", "LEADER", "COPIES", "WANTED"}, r.Items, func(s apiclient.ReplicatedShard) []string {
+		return tell(a, []string{"TENANT", "NAMESPACE", "SHARD", "LEADER", "COPIES", "WANTED", "SERVED", "RESTORING"}, r.Items, func(s apiclient.ReplicatedShard) []string {
 			return []string{s.TenantID, s.Namespace, shardText(s.ShardKey), orDefault(s.Leader, "-"),
-				strconv.FormatUint(uint64(s.CurrentReplicas), 10), strconv.FormatUint(uint64(s.DesiredReplicas), 10)}
+				strconv.FormatUint(uint64(s.CurrentReplicas), 10), strconv.FormatUint(uint64(s.DesiredReplicas), 10),
+				yesNo(!s.Unavailable), orDefault(s.Restoring, "-")}
 		})
 	})
 }

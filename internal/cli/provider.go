@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -75,6 +76,9 @@ func (a *App) deviceFlow(ctx context.Context, f *loginFlags, provider *oidc.Prov
 		return "", usageError("the identity provider has no device flow").
 			hinting("get a token from it in another way and give it with --id-token-file")
 	}
+	// There is no secret to show. Trying out how to show it would double each
+	// question, and providers answer that with slow_down.
+	c.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	var options []oauth2.AuthCodeOption
 	if f.audience != "" {
 		options = append(options, oauth2.SetAuthURLParam("audience", f.audience))
@@ -91,6 +95,9 @@ func (a *App) deviceFlow(ctx context.Context, f *loginFlags, provider *oidc.Prov
 		code.Expiry = latest
 	}
 	token, err := c.DeviceAccessToken(ctx, code)
+	if err != nil && ctx.Err() == nil && !time.Now().Before(code.Expiry) {
+		return "", codeExpired()
+	}
 	if err != nil {
 		return "", providerError(ctx, err)
 	}
@@ -112,16 +119,22 @@ func providerError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var refused *oauth2.RetrieveError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &refused) && refused.ErrorCode == "expired_token", errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &timeout):
-		return (&Error{Exit: ExitRefused, Err: errors.New("the code was not entered in time")}).hinting("\"felix login\" gives another")
-	case errors.As(err, &refused):
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		if refused.ErrorCode == "expired_token" {
+			return codeExpired()
+		}
 		said := orDefault(refused.ErrorDescription, orDefault(refused.ErrorCode, refused.Response.Status))
 		return &Error{Exit: ExitRefused, Err: fmt.Errorf("the identity provider refused: %s", shortened(said))}
 	}
-	return &Error{Exit: ExitUnreachable, Err: fmt.Errorf("identity provider: %s", shortened(err.Error()))}
+	out := &Error{Exit: ExitOther, Err: fmt.Errorf("identity provider: %s", shortened(err.Error()))}
+	if isType[*url.Error](err) {
+		out.Exit = ExitUnreachable
+	}
+	return out
+}
+
+func codeExpired() error {
+	return (&Error{Exit: ExitRefused, Err: errors.New("the code was not entered in time")}).hinting("\"felix login\" gives another")
 }
 
 func shortened(text string) string {

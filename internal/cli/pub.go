@@ -94,6 +94,7 @@ in memory has no log, so its acknowledgements carry none.`,
 				return err
 			}
 			defer c.Close()
+			awaitStream(cmd.Context(), c, args[0])
 			var publisher batchSender = c.Publisher(args[0], options...)
 			if f.idempotent {
 				if publisher, err = newIdempotentSender(cmd.Context(), c, args[0], []byte(f.key), keyed); err != nil {

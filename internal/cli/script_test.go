@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"ended":      ended,
 		"eventually": eventually,
 		"exits":      exits,
+		"fetch":      fetch,
 		"field":      field,
 		"finish":     finish,
 		"gone":       gone,
@@ -34,6 +36,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"shards":     shards,
 		"signing":    signing,
 		"start":      start,
+		"terminate":  terminate,
 	}
 }
 
@@ -55,6 +58,26 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if code != want {
 		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// fetch gets a page until it has a status: fetch STATUS URL.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fetch STATUS URL")
+	}
+	last := ""
+	if !within(func() bool {
+		response, err := http.Get(args[1])
+		if err != nil {
+			last = err.Error()
+			return false
+		}
+		defer response.Body.Close()
+		last = response.Status
+		return strings.HasPrefix(last, args[0]+" ")
+	}) {
+		ts.Fatalf("get %s: never %s, at last %s", args[1], args[0], last)
 	}
 }
 

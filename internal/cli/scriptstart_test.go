@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -137,6 +138,14 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(started(ts, args[0]).cmd.Process.Signal(os.Interrupt))
 }
 
+// terminate sends a started command SIGTERM: terminate FILE.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: terminate FILE")
+	}
+	ts.Check(started(ts, args[0]).cmd.Process.Signal(syscall.SIGTERM))
+}
+
 // kill9 kills a started command without warning: kill9 FILE.
 func kill9(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -149,13 +158,15 @@ func kill9(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // ended waits for the end of a started command and checks its exit code: ended
-// 0 FILE. FILE then holds its output, FILE.err its standard error.
+// 0 FILE, or ended any FILE. FILE then holds its output, FILE.err its standard error.
 func ended(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: ended CODE FILE")
+		ts.Fatalf("usage: ended CODE|any FILE")
 	}
 	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
+	if args[0] != "any" {
+		ts.Check(err)
+	}
 	s := started(ts, args[1])
 	s.judge()
 	rest, err := s.end()
@@ -163,7 +174,7 @@ func ended(ts *testscript.TestScript, neg bool, args []string) {
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		ts.Fatalf("%s: %v", s.label, err)
 	}
-	if code := s.cmd.ProcessState.ExitCode(); code != want {
+	if code := s.cmd.ProcessState.ExitCode(); code != want && args[0] != "any" {
 		ts.Fatalf("%s: exit code %d, want %d", s.label, code, want)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append([]byte(ts.ReadFile(args[1])), rest...), 0o600))

@@ -65,7 +65,7 @@ func (a *App) madeBefore(ctx context.Context, c *control, spec *apiclient.Stream
 		return errors.Join(conflict, err)
 	}
 	asked := there
-	asked.Kind, asked.Shards, asked.ReplicationFactor, asked.Region, asked.Routing = spec.Kind, spec.Shards, spec.ReplicationFactor, spec.Region, spec.Routing
+	asked.Kind, asked.Shards, asked.ReplicationFactor, asked.Region, asked.Routing = spec.Kind, spec.Shards, max(spec.ReplicationFactor, 1), spec.Region, spec.Routing
 	asked.Durable, asked.Retention, asked.Consistency, asked.Delivery = spec.Durable, spec.Retention, spec.Consistency, spec.Delivery
 	differ := differences(streamFacts(&there), streamFacts(&asked), "%s is %s, not %s")
 	if len(differ) > 0 {

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/felixlog/felix/controlplane/apiclient"
 	"github.com/felixlog/felix/internal/cli/contexts"
@@ -20,87 +17,57 @@ import (
 // refreshSuffix names, beside the file of a token, the one with what renews it.
 const refreshSuffix = ".refresh"
 
-// renewBefore is how long before its expiry a token is renewed.
-const renewBefore = time.Minute
-
-// tokenBody is what a token says of itself, unverified.
-type tokenBody struct {
-	Issuer      string   `json:"iss,omitempty"`
-	Audience    any      `json:"aud,omitempty"` // a word or a list
-	Subject     string   `json:"sub,omitempty"`
-	Tenant      string   `json:"tid,omitempty"`
-	IssuedAt    float64  `json:"iat,omitempty"`
-	Expires     float64  `json:"exp,omitempty"`
-	Permissions []string `json:"perms,omitempty"`
+// tokenOf is the part of a connection that is its token for an audience.
+func tokenOf(by *resolved, audience string) *contexts.Connection {
+	if audience == apiclient.AudienceControlPlane {
+		return &contexts.Connection{Token: by.ControlPlaneToken, TokenFile: by.ControlPlaneTokenFile}
+	}
+	return &contexts.Connection{Token: by.Token, TokenFile: by.TokenFile}
 }
 
-// tokenHead is the head of a token.
-type tokenHead struct {
-	Algorithm string `json:"alg"`
-	KeyID     string `json:"kid,omitempty"`
-}
-
-var errNoJWT = errors.New("not a token: want three parts of base64 with dots between")
-
-// decodeToken reads a token without verifying it.
-func decodeToken(token string) (head tokenHead, body tokenBody, err error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return head, body, errNoJWT
-	}
-	for i, into := range []any{&head, &body} {
-		data, err := base64.RawURLEncoding.DecodeString(parts[i])
-		if err != nil || json.Unmarshal(data, into) != nil {
-			return head, body, errNoJWT
-		}
-	}
-	return head, body, nil
-}
-
-// expiry of a token; the zero time where it does not tell.
-func (b *tokenBody) expiry() time.Time {
-	if b.Expires <= 0 || b.Expires > 1<<40 {
-		return time.Time{}
-	}
-	return time.Unix(int64(b.Expires), 0)
+// renewable says whether "felix login" left, beside the file of a token, what
+// renews it.
+func renewable(file string) bool {
+	_, err := os.Stat(file + refreshSuffix)
+	return err == nil
 }
 
 // freshToken is the token of a connection for an audience, renewed where it is
-// about to expire and "felix login" left what renews it.
+// about to expire and can be renewed. While it is good for a moment yet, a
+// renewal that fails does no harm.
 func (a *App) freshToken(ctx context.Context, by *resolved, audience string) (string, error) {
-	c := contexts.Connection{Token: by.Token, TokenFile: by.TokenFile}
-	if audience == apiclient.AudienceControlPlane {
-		c = contexts.Connection{Token: by.ControlPlaneToken, TokenFile: by.ControlPlaneTokenFile}
-	}
-	token, err := readToken(&c)
-	if err != nil || c.TokenFile == "" || c.Token != "" || !aboutToExpire(token) {
+	c := tokenOf(by, audience)
+	token, err := readToken(c)
+	if err != nil || c.Token != "" || c.TokenFile == "" || !aboutToExpire(token) || !renewable(c.TokenFile) {
 		return token, err
 	}
-	if _, err := os.Stat(c.TokenFile + refreshSuffix); err != nil {
-		return token, nil // whoever made the token renews it
-	}
 	renewed, err := a.renewToken(ctx, by, c.TokenFile, audience, false)
-	if err != nil && !hasExpired(token) {
-		return token, nil // the control plane may be back before it is needed
+	switch {
+	case err == nil:
+		return renewed, nil
+	case renewed != "":
+		a.remark("the renewed token is not kept: %v; \"felix login\" before it expires", err)
+		return renewed, nil
+	case hasExpired(token):
+		return "", explainRenewal(ctx, err)
 	}
-	if err != nil {
-		return "", (&Error{Exit: ExitRefused, Err: fmt.Errorf("renew the token: %w", err)}).hinting("\"felix login\" gets another")
-	}
-	return renewed, nil
+	return token, nil
 }
 
-func aboutToExpire(token string) bool { return expiresWithin(token, renewBefore) }
-
-func hasExpired(token string) bool { return expiresWithin(token, 0) }
-
-func expiresWithin(token string, d time.Duration) bool {
-	_, body, err := decodeToken(token)
-	return err == nil && !body.expiry().IsZero() && time.Until(body.expiry()) < d
+// explainRenewal says what to do about a token that cannot be renewed.
+func explainRenewal(ctx context.Context, err error) error {
+	err = fmt.Errorf("renew the token: %w", err)
+	switch apiclient.StatusOf(err) {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return (&Error{Exit: ExitRefused, Err: err}).hinting("the login is over; \"felix login\" begins another")
+	}
+	return explainControl(ctx, err)
 }
 
 // renewToken spends the refresh token in the file beside a token, and keeps
-// what comes for both. Processes take turns: a refresh token works once. Unless
-// it is to be done at once, a token that is good for a while is left as it is.
+// what comes for both; where it cannot be kept it returns the token and the
+// error. Processes take turns: a refresh token works once. Unless it is to be
+// done at once, a token that is good for a while is left as it is.
 func (a *App) renewToken(ctx context.Context, by *resolved, file, audience string, atOnce bool) (string, error) {
 	unlock, err := contexts.Lock(file + ".lock")
 	if err != nil {
@@ -111,10 +78,7 @@ func (a *App) renewToken(ctx context.Context, by *resolved, file, audience strin
 	if err == nil && !atOnce && !aboutToExpire(token) {
 		return token, nil // another process was faster
 	}
-	refresh, err := os.ReadFile(file + refreshSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("it was spent")
-	}
+	refresh, err := readSecret(file+refreshSuffix, "what renews it")
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +87,7 @@ func (a *App) renewToken(ctx context.Context, by *resolved, file, audience strin
 		return "", err
 	}
 	defer api.CloseIdle()
-	got, err := api.Refresh(ctx, by.Tenant, strings.TrimSpace(string(refresh)), audience)
+	got, err := api.Refresh(ctx, by.Tenant, refresh, audience)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +95,8 @@ func (a *App) renewToken(ctx context.Context, by *resolved, file, audience strin
 }
 
 // keepTokens writes a token and what renews it, what renews it first: without
-// that, a crash between the two would end the login.
+// that, a crash between the two would end the login. Without a new one, the old
+// one goes: it is spent, and must not be shown again.
 func keepTokens(file string, got *apiclient.TokenResponse) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -140,6 +105,8 @@ func keepTokens(file string, got *apiclient.TokenResponse) error {
 		if err := ownfile.Replace(file+refreshSuffix, []byte(got.RefreshToken+"\n")); err != nil {
 			return err
 		}
+	} else if err := os.Remove(file + refreshSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return ownfile.Replace(file, []byte(got.FelixToken+"\n"))
 }

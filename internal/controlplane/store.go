@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,18 @@ func OpenStore(ctx context.Context, cfg *config.ControlPlane, logger *slog.Logge
 	}
 }
 
+// A SettingsError says which setting of the store cannot be.
+type SettingsError struct {
+	Key string // of the setting, as in raft.peers
+	Why string
+}
+
+func (e *SettingsError) Error() string { return fmt.Sprintf("settings: %s: %s", e.Key, e.Why) }
+
+func refused(key, format string, args ...any) error {
+	return &SettingsError{Key: key, Why: fmt.Sprintf(format, args...)}
+}
+
 func raftOptions(r *config.Raft) (raft.Options, error) {
 	o := raft.Options{
 		DataDir: r.DataDir, BindAddr: r.Bind, ClusterID: r.ClusterID, PeerToken: r.PeerToken, Insecure: r.Insecure,
@@ -54,27 +67,34 @@ func raftOptions(r *config.Raft) (raft.Options, error) {
 	}
 	o.Peers = peers
 	if o.NodeID, err = strconv.ParseUint(r.NodeID, 10, 64); err != nil {
-		return o, fmt.Errorf("raft.node_id is %q: want one of the numbers in raft.peers", r.NodeID)
+		return o, refused("raft.node_id", "%q is none of the numbers in raft.peers", r.NodeID)
 	}
 	if _, member := peers[o.NodeID]; !member {
-		return o, fmt.Errorf("raft.node_id is %d, which raft.peers does not list", o.NodeID)
+		return o, refused("raft.node_id", "%d is not in raft.peers", o.NodeID)
 	}
 	return o, nil
 }
 
 // parsePeers reads 1=host:port,2=host:port (control plane 12.5).
 func parsePeers(text string) (map[uint64]string, error) {
-	peers := make(map[uint64]string)
+	const key = "raft.peers"
+	peers, owners := make(map[uint64]string), make(map[string]uint64)
 	for part := range strings.SplitSeq(text, ",") {
 		name, addr, found := strings.Cut(strings.TrimSpace(part), "=")
 		id, err := strconv.ParseUint(name, 10, 64)
-		if !found || err != nil || id == 0 || addr == "" {
-			return nil, fmt.Errorf("raft.peers: %q: want NUMBER=HOST:PORT, numbers from 1 on", part)
+		if !found || err != nil || id == 0 {
+			return nil, refused(key, "%q: want NUMBER=HOST:PORT, numbers from 1 on", part)
+		}
+		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
+			return nil, refused(key, "%q is not HOST:PORT", addr)
 		}
 		if _, twice := peers[id]; twice {
-			return nil, fmt.Errorf("raft.peers lists %d twice", id)
+			return nil, refused(key, "%d is there twice", id)
 		}
-		peers[id] = addr
+		if other, twice := owners[addr]; twice {
+			return nil, refused(key, "%d and %d have the same address, %s", other, id, addr)
+		}
+		peers[id], owners[addr] = addr, id
 	}
 	return peers, nil
 }

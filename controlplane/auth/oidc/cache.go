@@ -16,11 +16,9 @@ var errTooMany = errors.New("too many providers are in use at once")
 // A cache holds what was parsed from addresses. An address is fetched at most
 // once per cool-down, whatever came of it, and those that wait share the fetch.
 type cache[T any] struct {
-	fetch    func(address string) ([]byte, error)
-	parse    func(body []byte) (T, error)
-	now      func() time.Time
-	ttl      time.Duration
-	coolDown time.Duration
+	fetch func(address string) ([]byte, error)
+	parse func(body []byte) (T, error)
+	now   func() time.Time
 
 	mu      sync.Mutex
 	entries map[string]*entry[T]
@@ -51,15 +49,15 @@ func (c *cache[T]) get(ctx context.Context, address string, newer bool) (T, erro
 		return none, err
 	}
 	e.used = now
-	fresh := e.valid && now.Sub(e.fetched) < c.ttl
+	fresh := e.valid && now.Sub(e.fetched) < CacheTTL
 	flight := e.flight
 	switch {
 	case fresh && !newer:
 		defer c.mu.Unlock()
 		return e.value, nil
-	case flight == nil && !e.tried.IsZero() && now.Sub(e.tried) < c.coolDown:
+	case flight == nil && !e.tried.IsZero() && now.Sub(e.tried) < CoolDown:
 		defer c.mu.Unlock()
-		return e.result(now, c.ttl)
+		return e.result(now)
 	case flight == nil:
 		flight = make(chan struct{})
 		e.flight, e.tried = flight, now
@@ -73,7 +71,7 @@ func (c *cache[T]) get(ctx context.Context, address string, newer bool) (T, erro
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return e.result(c.now(), c.ttl)
+	return e.result(c.now())
 }
 
 // run fetches for all who wait. It has its own time, not that of the one who
@@ -94,8 +92,8 @@ func (c *cache[T]) run(address string, e *entry[T]) {
 	e.flight = nil
 }
 
-func (e *entry[T]) result(now time.Time, ttl time.Duration) (T, error) {
-	if e.valid && now.Sub(e.fetched) < 2*ttl {
+func (e *entry[T]) result(now time.Time) (T, error) {
+	if e.valid && now.Sub(e.fetched) < 2*CacheTTL {
 		return e.value, nil
 	}
 	var none T
@@ -111,7 +109,7 @@ func (c *cache[T]) entry(address string, now time.Time) (*entry[T], error) {
 	if len(c.entries) >= maxCached {
 		var oldest string
 		for other, e := range c.entries {
-			if e.flight == nil && now.Sub(e.tried) >= c.coolDown && (oldest == "" || e.used.Before(c.entries[oldest].used)) {
+			if e.flight == nil && now.Sub(e.tried) >= CoolDown && (oldest == "" || e.used.Before(c.entries[oldest].used)) {
 				oldest = other
 			}
 		}

@@ -66,7 +66,7 @@ func TestRandomKeyIDs(t *testing.T) {
 		if got := p.KeyRequests(); got != round {
 			t.Fatalf("%d fetches after %d cool-downs", got, round)
 		}
-		c.Advance(oidc.DefaultCoolDown)
+		c.Advance(oidc.CoolDown)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRotation(t *testing.T) {
 	if _, err := v.Verify(t.Context(), fresh, issuers); kindOf(t, err) != oidc.Invalid {
 		t.Fatalf("within the cool-down: %v", err)
 	}
-	c.Advance(oidc.DefaultCoolDown)
+	c.Advance(oidc.CoolDown)
 	for _, token := range []string{old, fresh, old} {
 		if _, err := v.Verify(t.Context(), token, issuers); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestRotation(t *testing.T) {
 		t.Fatalf("%d fetches, want 2", got)
 	}
 	p.Withdraw()
-	c.Advance(oidc.DefaultCacheTTL)
+	c.Advance(oidc.CacheTTL)
 	stillGood := p.Token(idp.Claims{"sub": "alice"})
 	if _, err := v.Verify(t.Context(), stillGood, issuers); err != nil {
 		t.Fatal(err)
@@ -154,17 +154,17 @@ func TestFaults(t *testing.T) {
 				t.Error("the redirect was followed")
 			}
 			p.Repair()
-			c.Advance(2 * oidc.DefaultCacheTTL)
+			c.Advance(2 * oidc.CacheTTL)
 			if _, err := v.Verify(t.Context(), token, issuers); err != nil {
 				t.Errorf("after the repair: %v", err)
 			}
 			// A provider that fails later does not stop anybody at once.
 			p.Break(idp.Failing)
-			c.Advance(oidc.DefaultCacheTTL + time.Minute)
+			c.Advance(oidc.CacheTTL + time.Minute)
 			if _, err := v.Verify(t.Context(), token, issuers); err != nil {
 				t.Errorf("with keys that could not be renewed: %v", err)
 			}
-			c.Advance(oidc.DefaultCacheTTL)
+			c.Advance(oidc.CacheTTL)
 			if _, err := v.Verify(t.Context(), token, issuers); kindOf(t, err) != oidc.Keys {
 				t.Errorf("with keys of two hours ago: %v", err)
 			}

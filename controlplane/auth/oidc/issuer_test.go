@@ -121,9 +121,9 @@ func TestCacheIsBounded(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	fetched := make(map[string]int)
 	c := cache[string]{
-		fetch: func(address string) ([]byte, error) { fetched[address]++; return []byte(address), nil },
-		parse: func(body []byte) (string, error) { return string(body), nil },
-		now:   func() time.Time { return now }, ttl: time.Hour, coolDown: 30 * time.Second,
+		fetch:   func(address string) ([]byte, error) { fetched[address]++; return []byte(address), nil },
+		parse:   func(body []byte) (string, error) { return string(body), nil },
+		now:     func() time.Time { return now },
 		entries: make(map[string]*entry[string]),
 	}
 	get := func(i int) error {

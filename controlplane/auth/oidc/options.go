@@ -10,11 +10,11 @@ import (
 
 // The bounds of a [Verifier] (control plane 15.1).
 const (
-	DefaultCacheTTL = time.Hour        // of documents and key sets
-	DefaultCoolDown = 30 * time.Second // between two fetches of one URL
-	DefaultTimeout  = 10 * time.Second // of one fetch
-	MaxBody         = 1 << 20          // bytes of one answer
-	Leeway          = 60 * time.Second // of clocks
+	CacheTTL       = time.Hour        // of documents and key sets
+	CoolDown       = 30 * time.Second // between two fetches of one URL
+	DefaultTimeout = 10 * time.Second // of one fetch
+	MaxBody        = 1 << 20          // bytes of one answer
+	Leeway         = 60 * time.Second // of clocks
 )
 
 // Options are how upstream tokens are checked. The zero value is the safest.
@@ -28,8 +28,6 @@ type Options struct {
 	AllowPrivateIDP bool
 	RootCAs         *x509.CertPool // nil is the system's
 	Now             func() time.Time
-	CacheTTL        time.Duration // 0 is DefaultCacheTTL
-	CoolDown        time.Duration // 0 is DefaultCoolDown
 	Timeout         time.Duration // 0 is DefaultTimeout
 }
 
@@ -50,12 +48,6 @@ func (o *Options) validate() error {
 		if !slices.Contains(algorithms, alg) {
 			return fmt.Errorf("algorithm %q cannot be allowed for upstream tokens, only %v", alg, algorithms)
 		}
-	}
-	if o.CacheTTL <= 0 {
-		o.CacheTTL = DefaultCacheTTL
-	}
-	if o.CoolDown <= 0 {
-		o.CoolDown = DefaultCoolDown
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout

@@ -39,12 +39,10 @@ func New(o Options) (*Verifier, error) {
 	}
 	f := newFetcher(&v.o)
 	v.discoveries = cache[discovery]{
-		fetch: f.fetch, parse: parseDiscovery, now: o.Now, ttl: o.CacheTTL, coolDown: o.CoolDown,
-		entries: make(map[string]*entry[discovery]),
+		fetch: f.fetch, parse: parseDiscovery, now: o.Now, entries: make(map[string]*entry[discovery]),
 	}
 	v.keySets = cache[keySet]{
-		fetch: f.fetch, parse: parseKeySet, now: o.Now, ttl: o.CacheTTL, coolDown: o.CoolDown,
-		entries: make(map[string]*entry[keySet]),
+		fetch: f.fetch, parse: parseKeySet, now: o.Now, entries: make(map[string]*entry[keySet]),
 	}
 	return v, nil
 }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/store"
@@ -77,28 +76,44 @@ func (s *State) putAssignmentsIf(b putsBody) ([]putResult, error) {
 // judgePut says what becomes of a put on a shard whose assignment is old, nil
 // for none.
 func (s *State) judgePut(p store.Put, old *model.Assignment) (putResult, error) {
-	a := p.Assignment
-	a.Replicas = some(a.Replicas)
-	if err := s.checkAssignment(a); err != nil {
+	shards, err := s.shardsIn(p.Assignment.ShardKey)
+	if err != nil {
 		return putResult{}, err
 	}
-	if old == nil {
-		if p.Expected != nil {
-			return putResult{Outcome: store.Stale}, nil
+	r, err := store.JudgePut(p, shards, s.nodes.has, old)
+	if err != nil {
+		return putResult{}, err
+	}
+	result := putResult{Outcome: r.Outcome, Current: r.Current}
+	if r.Outcome == store.Written {
+		result.Written = &r.Written
+	}
+	return result, nil
+}
+
+// checkAssignment holds an assignment against what else is there (control plane
+// 7.9).
+func (s *State) checkAssignment(a model.Assignment) error {
+	shards, err := s.shardsIn(a.ShardKey)
+	if err != nil {
+		return err
+	}
+	return store.CheckAssignment(a, shards, s.nodes.has)
+}
+
+// shardsIn is how many shards the stream or cache of a shard has.
+func (s *State) shardsIn(k model.ShardKey) (uint32, error) {
+	switch k.Kind {
+	case model.StreamShard:
+		if r, ok := s.streams.get(model.StreamKey{TenantID: k.TenantID, Namespace: k.Namespace, Stream: k.Stream}); ok {
+			return r.Shards, nil
 		}
-		a.Generation = 0
-		return putResult{Outcome: store.Written, Written: &a}, nil
+	case model.CacheShard:
+		if r, ok := s.caches.get(model.CacheKey{TenantID: k.TenantID, Namespace: k.Namespace, Cache: k.Stream}); ok {
+			return r.Shards, nil
+		}
 	}
-	switch {
-	case p.Expected == nil || *p.Expected != old.Generation:
-		return putResult{Outcome: store.Stale, Current: pointer(&old.Generation)}, nil
-	case !store.Follows(old.State, a.State):
-		return putResult{}, conflict(store.BadAssignment, "an assignment that is %s cannot become %s", old.State, a.State)
-	case old.Generation == math.MaxUint64:
-		return putResult{}, conflict(store.BadAssignment, "the generations of the shard are used up")
-	}
-	a.Generation = old.Generation + 1
-	return putResult{Outcome: store.Written, Written: &a}, nil
+	return 0, store.NoOwner(k.Kind)
 }
 
 // write stores an assignment and publishes it.

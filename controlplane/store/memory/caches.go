@@ -10,7 +10,7 @@ func (s *State) createCache(r model.Cache) error {
 		return err
 	}
 	if s.caches.has(r.Key()) {
-		return conflict(store.Exists, "cache already exists")
+		return store.Conflict(store.Exists, "cache already exists")
 	}
 	s.addCache(&r)
 	return nil

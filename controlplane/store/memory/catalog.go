@@ -15,7 +15,7 @@ type tenantID struct {
 
 func (s *State) createTenant(t model.Tenant) error {
 	if s.tenants.has(t.TenantID) {
-		return conflict(store.Exists, "tenant already exists")
+		return store.Conflict(store.Exists, "tenant already exists")
 	}
 	s.tenants.put(&t)
 	s.auth[t.TenantID] = &identities{}
@@ -45,7 +45,7 @@ func (s *State) createNamespace(n model.Namespace) error {
 		return missing("tenant")
 	}
 	if s.namespaces.has(n.Key()) {
-		return conflict(store.Exists, "namespace already exists")
+		return store.Conflict(store.Exists, "namespace already exists")
 	}
 	s.namespaces.put(&n)
 	s.namespaceFeed.add(func(seq uint64) model.NamespaceChange {
@@ -111,7 +111,7 @@ func (s *State) createResources(b resources) error {
 			return fmt.Errorf("stream %q is of another namespace", k.Stream)
 		}
 		if streams[k] || s.streams.has(k) {
-			return conflict(store.Exists, "stream %q already exists", k.Stream)
+			return store.Conflict(store.Exists, "stream %q already exists", k.Stream)
 		}
 		streams[k] = true
 	}
@@ -122,7 +122,7 @@ func (s *State) createResources(b resources) error {
 			return fmt.Errorf("cache %q is of another namespace", k.Cache)
 		}
 		if caches[k] || s.caches.has(k) {
-			return conflict(store.Exists, "cache %q already exists", k.Cache)
+			return store.Conflict(store.Exists, "cache %q already exists", k.Cache)
 		}
 		caches[k] = true
 	}

@@ -9,4 +9,7 @@
 //
 // A record in a state never changes in place: a write puts a new one. So what a
 // reader found under the lock may be copied, sorted or encoded outside of it.
+//
+// A write goes from a method of the machine (machine_*.go) as a command
+// (command.go) to its operation (operations.go), which is a method of the state.
 package memory

@@ -51,7 +51,7 @@ func (s *State) importDump(b importBody) error {
 	}
 	held := s.held()
 	if held && !b.Overwrite {
-		return conflict(store.NotEmpty, "the store holds something, or has held something: import with overwrite to replace it")
+		return store.Conflict(store.NotEmpty, "the store holds something, or has held something: import with overwrite to replace it")
 	}
 	fresh, err := build(s.limits, imageOfDump(&b.Dump))
 	if err != nil {

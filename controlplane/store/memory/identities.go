@@ -163,7 +163,7 @@ func (s *State) bootstrapTenant(b bootstrapBody) error {
 		return err
 	}
 	if i.bootstrapped {
-		return conflict(store.Bootstrapped, "tenant has been initialised already")
+		return store.Conflict(store.Bootstrapped, "tenant has been initialised already")
 	}
 	if err := i.ensureKey(b.Seed.Key); err != nil {
 		return err

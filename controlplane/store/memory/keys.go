@@ -52,8 +52,6 @@ type owner struct {
 	tenant, namespace, name string
 }
 
-func ownerOf(k model.ShardKey) owner { return owner{k.Kind, k.TenantID, k.Namespace, k.Stream} }
-
 func ofStream(k model.StreamKey) owner {
 	return owner{model.StreamShard, k.TenantID, k.Namespace, k.Stream}
 }

@@ -20,17 +20,11 @@ func (s *State) setLifecycle(b lifecycleBody) (lifecycleResult, error) {
 	if !ok {
 		return lifecycleResult{}, missing("node")
 	}
-	from := old.Status.Lifecycle
-	switch b.To {
-	case model.Live, model.Draining, model.Down, model.Left:
-	default:
-		return lifecycleResult{}, conflict(store.BadLifecycle, "lifecycle %q is not known", b.To)
+	if err := store.CheckLifecycle(old.Status.Lifecycle, b.To); err != nil {
+		return lifecycleResult{}, err
 	}
-	if from == b.To {
+	if old.Status.Lifecycle == b.To {
 		return lifecycleResult{Node: *old}, nil
-	}
-	if b.To.Serving() && !from.Serving() {
-		return lifecycleResult{}, conflict(store.BadLifecycle, "node is %s: it comes back by registering", from)
 	}
 	n := *old
 	n.Status.Lifecycle = b.To
@@ -49,9 +43,8 @@ func (s *State) heartbeat(b heartbeatBody) (model.Node, error) {
 	if !ok {
 		return model.Node{}, missing("node")
 	}
-	if b.Incarnation < old.Status.Incarnation {
-		return model.Node{}, conflict(store.OldIncarnation,
-			"incarnation %d has been replaced by %d: another process has registered as this node", b.Incarnation, old.Status.Incarnation)
+	if err := store.CheckIncarnation(b.Incarnation, old.Status.Incarnation); err != nil {
+		return model.Node{}, err
 	}
 	n := *old
 	n.Status.LastHeartbeatAtMillis = max(n.Status.LastHeartbeatAtMillis, s.now)

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/store"
@@ -21,12 +20,10 @@ type registration struct {
 // as down must not give away what it serves again.
 func (s *State) registerNode(b registration) (model.Node, error) {
 	if other, taken := s.addresses[b.Spec.AdvertiseAddr]; taken && other != b.NodeID {
-		return model.Node{}, conflict(store.AddressTaken, "address %s is advertised by another node", b.Spec.AdvertiseAddr)
+		return model.Node{}, store.Conflict(store.AddressTaken, "address %s is advertised by another node", b.Spec.AdvertiseAddr)
 	}
-	for _, f := range s.features {
-		if !slices.Contains(b.Spec.Features, f) {
-			return model.Node{}, conflict(store.LacksFeature, "feature %s of the fleet is enabled, and the node does not have it: upgrade the node", f)
-		}
+	if err := store.CheckFeatures(s.features, b.Spec.Features); err != nil {
+		return model.Node{}, err
 	}
 	n := model.Node{NodeID: b.NodeID, Spec: b.Spec}
 	if n.Spec.Labels == nil {
@@ -65,28 +62,9 @@ func (s *State) patchNode(b nodePatch) (model.Node, error) {
 	if !ok {
 		return model.Node{}, missing("node")
 	}
-	n, p := *old, b.Patch
-	if p.Lifecycle != nil {
-		to := *p.Lifecycle
-		if !to.Serving() {
-			return model.Node{}, conflict(store.BadLifecycle, "a node can be set to live or draining only")
-		}
-		if !n.Status.Lifecycle.Serving() {
-			return model.Node{}, conflict(store.BadLifecycle, "node is %s: it comes back by registering", n.Status.Lifecycle)
-		}
-		n.Status.Lifecycle = to
-	}
-	if p.Region != nil {
-		n.Spec.Region = *p.Region
-	}
-	if p.Labels != nil {
-		n.Spec.Labels = *p.Labels
-		if n.Spec.Labels == nil {
-			n.Spec.Labels = map[string]string{}
-		}
-	}
-	if p.Capacity != nil {
-		n.Spec.Capacity = *p.Capacity
+	n, err := store.PatchedNode(*old, b.Patch)
+	if err != nil {
+		return model.Node{}, err
 	}
 	if !reflect.DeepEqual(n, *old) {
 		s.publishNode(model.Updated, n)
@@ -99,11 +77,8 @@ func (s *State) deleteNode(b nodeID) error {
 	if !ok {
 		return missing("node")
 	}
-	if n.Status.Lifecycle.Serving() {
-		return conflict(store.InUse, "node is %s: deregister it first", n.Status.Lifecycle)
-	}
-	if shards := len(s.shardsOf[b.NodeID]); shards > 0 {
-		return conflict(store.InUse, "node is named by %d shard assignments: move them first", shards)
+	if err := store.CheckDeletion(*n, len(s.shardsOf[b.NodeID])); err != nil {
+		return err
 	}
 	s.nodes.remove(b.NodeID)
 	delete(s.addresses, n.Spec.AdvertiseAddr)

@@ -81,7 +81,7 @@ func (s *State) insertToken(r model.RefreshToken) error {
 		return err
 	}
 	if t.byID[r.TokenID] != nil {
-		return conflict(store.Exists, "refresh token already exists")
+		return store.Conflict(store.Exists, "refresh token already exists")
 	}
 	r.Groups = some(r.Groups)
 	t.add(&r)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
 )
 
 type reportsBody struct {
@@ -16,28 +17,13 @@ type reportsBody struct {
 func (s *State) recordReports(b reportsBody) ([]model.ReportOutcome, error) {
 	outcomes := make([]model.ReportOutcome, len(b.Reports))
 	for i := range b.Reports {
-		outcomes[i] = s.judge(b.Sender, &b.Reports[i])
+		a, _ := s.assignments.get(b.Reports[i].ShardKey)
+		outcomes[i] = store.JudgeReport(b.Sender, &b.Reports[i], a)
 		if outcomes[i] == model.ReportAccepted {
 			s.keepReport(b.Reports[i])
 		}
 	}
 	return outcomes, nil
-}
-
-func (s *State) judge(sender string, r *model.ReplicaReport) model.ReportOutcome {
-	a, ok := s.assignments.get(r.ShardKey)
-	switch {
-	case !ok:
-		return model.ReportUnassigned
-	case a.Leader != sender:
-		return model.ReportNotLeader
-	case r.Generation > a.Generation:
-		return model.ReportFutureGeneration
-	case r.Generation < a.Generation:
-		return model.ReportStale
-	default:
-		return model.ReportAccepted
-	}
 }
 
 func (s *State) keepReport(r model.ReplicaReport) {

@@ -7,9 +7,6 @@ import (
 	"github.com/felixlog/felix/controlplane/store"
 )
 
-// KeysMax is the most signing keys of a tenant.
-const KeysMax = 32
-
 type keyBody struct {
 	TenantID string           `json:"tenant_id"`
 	Key      model.SigningKey `json:"key"`
@@ -48,10 +45,10 @@ func (i *identities) setStatus(at int, status model.KeyStatus) {
 
 func (i *identities) addKey(k model.SigningKey, status model.KeyStatus) error {
 	if i.findKey(k.KID) >= 0 {
-		return conflict(store.Exists, "signing key already exists")
+		return store.Conflict(store.Exists, "signing key already exists")
 	}
-	if len(i.keys) >= KeysMax {
-		return conflict(store.TooManyKeys, "tenant has %d signing keys, the most there may be: retire one first", len(i.keys))
+	if len(i.keys) >= store.MaxSigningKeys {
+		return store.Conflict(store.TooManyKeys, "tenant has %d signing keys, the most there may be: retire one first", len(i.keys))
 	}
 	k.Status = status
 	i.keys = append(slices.Clone(i.keys), &k)
@@ -116,7 +113,7 @@ func (s *State) retireKey(b keyName) ([]model.SigningKey, error) {
 	case at < 0:
 		return nil, missing("signing key")
 	case i.keys[at].Status == model.KeyCurrent:
-		return nil, conflict(store.CurrentKey, "the current signing key cannot be retired: activate another one first")
+		return nil, store.Conflict(store.CurrentKey, "the current signing key cannot be retired: activate another one first")
 	}
 	i.keys = slices.Delete(slices.Clone(i.keys), at, at+1)
 	return i.listed(), nil

@@ -12,7 +12,7 @@ func (s *State) createStream(r model.Stream) error {
 		return err
 	}
 	if s.streams.has(r.Key()) {
-		return conflict(store.Exists, "stream already exists")
+		return store.Conflict(store.Exists, "stream already exists")
 	}
 	s.addStream(&r)
 	return nil
@@ -36,19 +36,7 @@ func (s *State) patchStream(b streamPatch) (model.Stream, error) {
 	if !ok {
 		return model.Stream{}, missing("stream")
 	}
-	r, p := *old, b.Patch
-	if p.Retention != nil {
-		r.Retention = *p.Retention
-	}
-	if p.Consistency != nil {
-		r.Consistency = *p.Consistency
-	}
-	if p.Delivery != nil {
-		r.Delivery = *p.Delivery
-	}
-	if p.Durable != nil {
-		r.Durable = *p.Durable
-	}
+	r := store.PatchedStream(*old, b.Patch)
 	if !reflect.DeepEqual(r, *old) {
 		s.streams.put(&r)
 		s.streamFeed.add(func(seq uint64) model.StreamChange {

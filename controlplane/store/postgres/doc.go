@@ -28,4 +28,6 @@
 // statement or an idle transaction that outlives it, so that an instance which
 // vanished keeps nothing locked. What the database did not answer is a
 // [*store.UnavailableError]. Errors and log lines never hold the URL's password.
+//
+// Begin at transaction.go, which every call goes through, and feed.go.
 package postgres

@@ -36,8 +36,7 @@ func (s *Store) Import(ctx context.Context, d *model.Dump, overwrite bool) error
 			return err
 		}
 		if held && !overwrite {
-			return &store.ConflictError{Reason: store.NotEmpty,
-				What: "the store holds something, or has held something: import with overwrite to replace it"}
+			return store.Conflict(store.NotEmpty, "the store holds something, or has held something: import with overwrite to replace it")
 		}
 		if err := w.clear(ctx); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (s *Store) BootstrapTenant(ctx context.Context, tenant string, seed model.A
 			return err
 		}
 		if done {
-			return &store.ConflictError{Reason: store.Bootstrapped, What: "tenant has been initialised already"}
+			return store.Conflict(store.Bootstrapped, "tenant has been initialised already")
 		}
 		if err := w.ensureKey(ctx, tenant, seed.Key); err != nil {
 			return err

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -10,9 +9,6 @@ import (
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/store"
 )
-
-// keysMax is the most signing keys of a tenant ([store.Auth]).
-const keysMax = 32
 
 const signingKeyColumns = `kid, seed, public, status`
 
@@ -70,7 +66,7 @@ func (s *Store) ActivateSigningKey(ctx context.Context, tenant, kid string) ([]m
 func (s *Store) RetireSigningKey(ctx context.Context, tenant, kid string) ([]model.SigningKey, error) {
 	return s.changeKeys(ctx, tenant, func(ctx context.Context, w *writer, keys []model.SigningKey) error {
 		if key := findKey(keys, kid); key != nil && key.Status == model.KeyCurrent {
-			return &store.ConflictError{Reason: store.CurrentKey, What: "the current signing key cannot be retired: activate another one first"}
+			return store.Conflict(store.CurrentKey, "the current signing key cannot be retired: activate another one first")
 		}
 		return w.mustDelete(ctx, "signing key", `DELETE FROM tenant_signing_keys WHERE tenant_id = $1 AND kid = $2`, tenant, kid)
 	})
@@ -120,9 +116,8 @@ func (w *writer) addKey(ctx context.Context, tenant string, keys []model.Signing
 	if findKey(keys, key.KID) != nil {
 		return exists("signing key")
 	}
-	if len(keys) >= keysMax {
-		return &store.ConflictError{Reason: store.TooManyKeys, What: fmt.Sprintf(
-			"tenant has %d signing keys, the most there may be: retire one first", len(keys))}
+	if len(keys) >= store.MaxSigningKeys {
+		return store.Conflict(store.TooManyKeys, "tenant has %d signing keys, the most there may be: retire one first", len(keys))
 	}
 	_, err := w.Exec(ctx, `
 		INSERT INTO tenant_signing_keys (tenant_id, `+signingKeyColumns+`, position)

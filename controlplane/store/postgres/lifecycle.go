@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -18,16 +17,8 @@ func (s *Store) SetLifecycle(ctx context.Context, id string, to model.Lifecycle)
 			return err
 		}
 		from := n.Status.Lifecycle
-		switch to {
-		case model.Live, model.Draining, model.Down, model.Left:
-		default:
-			return badLifecycle("lifecycle %q is not known", to)
-		}
-		if from == to {
-			return nil
-		}
-		if to.Serving() && !from.Serving() {
-			return badLifecycle("node is %s: it comes back by registering", from)
+		if err := store.CheckLifecycle(from, to); err != nil || from == to {
+			return err
 		}
 		n.Status.Lifecycle, changed = to, true
 		w.change(nodeFeed, model.Updated, n, id)
@@ -58,9 +49,8 @@ func (s *Store) Heartbeat(ctx context.Context, id string, incarnation uint64) (n
 				if err != nil {
 					return err
 				}
-				if incarnation < found.Status.Incarnation {
-					return &store.ConflictError{Reason: store.OldIncarnation, What: fmt.Sprintf(
-						"incarnation %d has been replaced by %d: another process has registered as this node", incarnation, found.Status.Incarnation)}
+				if err := store.CheckIncarnation(incarnation, found.Status.Incarnation); err != nil {
+					return err
 				}
 			}
 			return err // it came and went, again and again

@@ -33,22 +33,22 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 }
 
 func migrate(ctx context.Context, o Options) (from, to int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, o.MigrateTimeout)
-	defer cancel()
-	if from, to, err = migrateLocked(ctx, o); err != nil {
-		return 0, 0, fmt.Errorf("postgres: migrate the schema of %s: %w", Redact(o.URL), newScrubber(o.URL).clean(err))
-	}
-	return from, to, nil
-}
-
-// migrateLocked holds the lock on a session of its own, which ends with it.
-func migrateLocked(ctx context.Context, o Options) (from, to int64, err error) {
 	config, err := pgx.ParseConfig(o.URL)
 	if err != nil {
 		return 0, 0, errURL
 	}
 	config.ConnectTimeout = o.ConnectTimeout
 	parameters(config, o.MigrateTimeout)
+	ctx, cancel := context.WithTimeout(ctx, o.MigrateTimeout)
+	defer cancel()
+	if from, to, err = migrateLocked(ctx, config); err != nil {
+		return 0, 0, fmt.Errorf("postgres: migrate the schema of %s: %w", Redact(o.URL), newScrubber(o.URL).clean(err))
+	}
+	return from, to, nil
+}
+
+// migrateLocked holds the lock on a session of its own, which ends with it.
+func migrateLocked(ctx context.Context, config *pgx.ConnConfig) (from, to int64, err error) {
 	session, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return 0, 0, err

@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -81,7 +79,11 @@ func (s *Store) RegisterNode(ctx context.Context, id string, spec model.NodeSpec
 		if _, err := w.Exec(ctx, `LOCK TABLE fleet_features IN SHARE MODE`); err != nil {
 			return err
 		}
-		if err := w.hasFeatures(ctx, spec.Features); err != nil {
+		enabled, err := enabledFeatures(ctx, w)
+		if err != nil {
+			return err
+		}
+		if err := store.CheckFeatures(enabled, spec.Features); err != nil {
 			return err
 		}
 		revived, err := w.isGone(ctx, id)
@@ -99,7 +101,7 @@ func (s *Store) RegisterNode(ctx context.Context, id string, spec model.NodeSpec
 				last_heartbeat_at_millis = greatest(nodes.last_heartbeat_at_millis, `+millis+`), updated_at = now()
 			RETURNING `+nodeColumns, specValues(id, spec)...)
 		if _, taken := violates(err, codeUnique); taken {
-			return &store.ConflictError{Reason: store.AddressTaken, What: fmt.Sprintf("address %s is advertised by another node", spec.AdvertiseAddr)}
+			return store.Conflict(store.AddressTaken, "address %s is advertised by another node", spec.AdvertiseAddr)
 		}
 		if err != nil {
 			return err
@@ -121,24 +123,8 @@ func (s *Store) PatchNode(ctx context.Context, id string, p model.NodePatch) (n 
 		if err != nil {
 			return err
 		}
-		n = old
-		if p.Lifecycle != nil {
-			if !p.Lifecycle.Serving() {
-				return badLifecycle("a node can be set to live or draining only")
-			}
-			if !n.Status.Lifecycle.Serving() {
-				return badLifecycle("node is %s: it comes back by registering", n.Status.Lifecycle)
-			}
-			n.Status.Lifecycle = *p.Lifecycle
-		}
-		if p.Region != nil {
-			n.Spec.Region = *p.Region
-		}
-		if p.Labels != nil {
-			n.Spec.Labels = labelled(*p.Labels)
-		}
-		if p.Capacity != nil {
-			n.Spec.Capacity = *p.Capacity
+		if n, err = store.PatchedNode(old, p); err != nil {
+			return err
 		}
 		if reflect.DeepEqual(n, old) {
 			return nil
@@ -161,16 +147,13 @@ func (s *Store) DeleteNode(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if n.Status.Lifecycle.Serving() {
-			return inUse("node is %s: deregister it first", n.Status.Lifecycle)
-		}
-		var shards int
+		var assignments int
 		// Writers of assignments lock the nodes they name: none is under way.
-		if err := w.QueryRow(ctx, `SELECT count(*) FROM shard_assignments WHERE leader = $1 OR $1 = ANY (replicas)`, id).Scan(&shards); err != nil {
+		if err := w.QueryRow(ctx, `SELECT count(*) FROM shard_assignments WHERE leader = $1 OR $1 = ANY (replicas)`, id).Scan(&assignments); err != nil {
 			return err
 		}
-		if shards > 0 {
-			return inUse("node is named by %d shard assignments: move them first", shards)
+		if err := store.CheckDeletion(n, assignments); err != nil {
+			return err
 		}
 		w.change(nodeFeed, model.Deregistered, nil, id)
 		_, err = w.Exec(ctx, `DELETE FROM nodes WHERE node_id = $1`, id)
@@ -185,27 +168,4 @@ func (w *writer) isGone(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	return err == nil && !n.Status.Lifecycle.Serving(), err
-}
-
-func badLifecycle(format string, args ...any) error {
-	return &store.ConflictError{Reason: store.BadLifecycle, What: fmt.Sprintf(format, args...)}
-}
-
-func inUse(format string, args ...any) error {
-	return &store.ConflictError{Reason: store.InUse, What: fmt.Sprintf(format, args...)}
-}
-
-// hasFeatures refuses a node without a feature that the fleet relies on.
-func (w *writer) hasFeatures(ctx context.Context, features []string) error {
-	enabled, err := enabledFeatures(ctx, w)
-	if err != nil {
-		return err
-	}
-	for _, f := range enabled {
-		if !slices.Contains(features, f) {
-			return &store.ConflictError{Reason: store.LacksFeature, What: fmt.Sprintf(
-				"feature %s of the fleet is enabled, and the node does not have it: upgrade the node", f)}
-		}
-	}
-	return nil
 }

@@ -33,6 +33,7 @@ func exec(t testing.TB, conn *pgx.Conn, query string, args ...any) {
 }
 
 func TestManyInstancesMigrateAnEmptyDatabaseAtOnce(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	const instances = 8
 	stores := make([]*postgres.Store, instances)
@@ -55,6 +56,7 @@ func TestManyInstancesMigrateAnEmptyDatabaseAtOnce(t *testing.T) {
 }
 
 func TestMigrateSaysFromWhereToWhere(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	from, to, err := postgres.Migrate(within(t), url)
 	must(t, err)
@@ -69,6 +71,7 @@ func TestMigrateSaysFromWhereToWhere(t *testing.T) {
 }
 
 func TestAFailedMigrationFailsOpen(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	conn := connect(t, url)
 	exec(t, conn, `CREATE TABLE caches (in_the_way INT)`)
@@ -80,6 +83,7 @@ func TestAFailedMigrationFailsOpen(t *testing.T) {
 }
 
 func TestAnOlderSchemaIsNotReadyAndANewerOneIs(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	s := open(t, postgres.Options{URL: url})
 	conn := connect(t, url)
@@ -98,6 +102,7 @@ func TestAnOlderSchemaIsNotReadyAndANewerOneIs(t *testing.T) {
 }
 
 func TestCloseEndsEverything(t *testing.T) {
+	t.Parallel()
 	s := open(t, postgres.Options{URL: pgtest.Start(t)})
 	must(t, s.Close())
 	must(t, s.Close())
@@ -113,6 +118,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestPasswordsAreNeverShown(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t/pw d"
 	for in, want := range map[string]string{
 		"postgres://u:s3cr3t%2Fpw%20d@db:5432/felix?sslmode=disable": "postgres://u:xxxxx@db:5432/felix?sslmode=disable",
@@ -154,6 +160,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 }
 
 func TestTheLogOfAMigrationHasNoPassword(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s, err := postgres.Open(within(t), postgres.Options{URL: pgtest.Start(t), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	must(t, err)
@@ -164,6 +171,7 @@ func TestTheLogOfAMigrationHasNoPassword(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]postgres.Options{
 		"no URL":               {},
 		"negative connections": {URL: "postgres://u@db/felix", MaxConns: -1},
@@ -171,6 +179,55 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		if _, err := postgres.Open(within(t), o); err == nil {
 			t.Errorf("%s: opened", name)
+		}
+	}
+}
+
+// Close does not wait for what may take minutes: the calls in flight fail.
+func TestCloseEndsCallsInFlight(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Start(t)
+	s := open(t, postgres.Options{URL: url})
+	blocker := connect(t, url)
+	exec(t, blocker, `BEGIN`)
+	exec(t, blocker, `LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE`)
+	calls := map[string]chan error{"export": make(chan error, 1), "read": make(chan error, 1), "write": make(chan error, 1)}
+	go func() {
+		_, err := s.Export(context.Background())
+		calls["export"] <- err
+	}()
+	go func() {
+		_, err := s.Tenants(context.Background())
+		calls["read"] <- err
+	}()
+	go func() { calls["write"] <- s.CreateTenant(context.Background(), model.Tenant{TenantID: "t"}) }()
+	waiting(t, url, 3)
+
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	for name, call := range calls {
+		select {
+		case err := <-call:
+			if !errors.Is(err, store.ErrClosed) {
+				t.Errorf("%s during close: %v", name, err)
+			}
+		case <-within(t).Done():
+			t.Errorf("%s goes on after close", name)
+		}
+	}
+	exec(t, blocker, `COMMIT`)
+	must(t, <-closed)
+}
+
+func TestErrorsNameTheStoreOnce(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "postgres://u@db:port/felix", "postgres://u@127.0.0.1:1/felix?sslmode=disable"} {
+		_, _, migrated := postgres.Migrate(within(t), url)
+		_, opened := postgres.Open(within(t), postgres.Options{URL: url})
+		for _, err := range []error{migrated, opened} {
+			if err == nil || strings.Count(err.Error(), "postgres: ") != 1 {
+				t.Errorf("%q: %v", url, err)
+			}
 		}
 	}
 }

@@ -49,6 +49,7 @@ func recovered(t *testing.T, s *postgres.Store) {
 }
 
 func TestAStoppedDatabase(t *testing.T) {
+	t.Parallel()
 	server := pgtest.StartServer(t, nil)
 	s := open(t, postgres.Options{URL: server.URL(t, "felix")})
 	ctx := within(t)
@@ -67,6 +68,7 @@ func TestAStoppedDatabase(t *testing.T) {
 
 // A connection that a restart broke while it lay in the pool costs no call.
 func TestARestartBetweenCallsIsNotNoticed(t *testing.T) {
+	t.Parallel()
 	server := pgtest.StartServer(t, nil)
 	s := open(t, postgres.Options{URL: server.URL(t, "felix")})
 	ctx := within(t)
@@ -85,6 +87,7 @@ func TestARestartBetweenCallsIsNotNoticed(t *testing.T) {
 }
 
 func TestASilentDatabase(t *testing.T) {
+	t.Parallel()
 	proxy, url := pgtest.NewProxy(t, pgtest.Start(t))
 	limit := 300 * time.Millisecond
 	s := open(t, postgres.Options{URL: url, CallTimeout: limit, AcquireTimeout: limit})
@@ -108,6 +111,7 @@ func TestASilentDatabase(t *testing.T) {
 }
 
 func TestACutConnection(t *testing.T) {
+	t.Parallel()
 	proxy, url := pgtest.NewProxy(t, pgtest.Start(t))
 	s := open(t, postgres.Options{URL: url})
 	_, err := s.RegisterNode(within(t), "n1", specOf("10.0.0.1:1"))
@@ -123,6 +127,7 @@ func TestACutConnection(t *testing.T) {
 }
 
 func TestAFullPool(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	s := open(t, postgres.Options{URL: url, MaxConns: 1, AcquireTimeout: time.Second})
 	eventually(t, s.Health) // the one connection is there
@@ -159,6 +164,7 @@ func waiting(t testing.TB, url string, n int) {
 // An instance that vanishes in the middle of a write, holding the counter of a
 // feed, keeps nobody from writing.
 func TestAVanishedInstanceKeepsNothingLocked(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	proxy, proxied := pgtest.NewProxy(t, url)
 	vanishing := open(t, postgres.Options{URL: proxied, CallTimeout: 4 * time.Second})

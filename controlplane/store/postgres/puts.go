@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -141,34 +139,18 @@ func each(answers pgx.BatchResults, into []any, fn func()) error {
 	return err
 }
 
-// judge says what becomes of a put: the rules first, then the generation, then
-// the step from one state to the next.
+// judge says what becomes of a put.
 func (f *surroundings) judge(p store.Put) (store.PutResult, error) {
-	a := p.Assignment
-	a.Replicas = slices.Clone(some(a.Replicas))
-	shards, err := f.shards(a.ShardKey)
+	k := p.Assignment.ShardKey
+	shards, err := f.shards(k)
 	if err != nil {
 		return store.PutResult{}, err
 	}
-	if err := store.CheckAssignment(a, shards, func(id string) bool { return f.nodes[id] }); err != nil {
-		return store.PutResult{}, err
+	var old *model.Assignment
+	if a, there := f.assignments[k]; there {
+		old = &a
 	}
-	old, there := f.assignments[a.ShardKey]
-	switch {
-	case !there && p.Expected != nil:
-		return store.PutResult{Outcome: store.Stale}, nil
-	case !there:
-		a.Generation = 0
-	case p.Expected == nil || *p.Expected != old.Generation:
-		return store.PutResult{Outcome: store.Stale, Current: &old.Generation}, nil
-	case !store.Follows(old.State, a.State):
-		return store.PutResult{}, badAssignment("an assignment that is %s cannot become %s", old.State, a.State)
-	case old.Generation >= math.MaxInt64:
-		return store.PutResult{}, badAssignment("the generations of the shard are used up")
-	default:
-		a.Generation = old.Generation + 1
-	}
-	return store.PutResult{Outcome: store.Written, Written: a}, nil
+	return store.JudgePut(p, shards, func(id string) bool { return f.nodes[id] }, old)
 }
 
 // shards is how many the owner of a shard has.
@@ -178,18 +160,12 @@ func (f *surroundings) shards(k model.ShardKey) (uint32, error) {
 		if n, ok := f.streams[model.StreamKey{TenantID: k.TenantID, Namespace: k.Namespace, Stream: k.Stream}]; ok {
 			return n, nil
 		}
-		return 0, &store.NotFoundError{What: "stream"}
 	case model.CacheShard:
 		if n, ok := f.caches[model.CacheKey{TenantID: k.TenantID, Namespace: k.Namespace, Cache: k.Stream}]; ok {
 			return n, nil
 		}
-		return 0, &store.NotFoundError{What: "cache"}
 	}
-	return 0, badAssignment("kind %q of shards is not known", k.Kind)
-}
-
-func badAssignment(format string, args ...any) error {
-	return &store.ConflictError{Reason: store.BadAssignment, What: fmt.Sprintf(format, args...)}
+	return 0, store.NoOwner(k.Kind)
 }
 
 // putAll writes assignments in order, and advances the token by their number.

@@ -27,6 +27,7 @@ func missing(err error) bool {
 // Two writes that lock the same rows in opposite orders are a deadlock, which
 // the database breaks. Neither caller sees it.
 func TestADeadlockIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	s := open(t, postgres.Options{URL: url})
 	k := namespaceOf(t, s)
@@ -77,6 +78,7 @@ func TestADeadlockIsTriedAgain(t *testing.T) {
 // A node cannot be deleted while an assignment that names it is being written,
 // whichever comes first.
 func TestDeletingANodeAgainstAssigningToIt(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	ctx := within(t)
@@ -110,6 +112,7 @@ func TestDeletingANodeAgainstAssigningToIt(t *testing.T) {
 // A namespace that is deleted while something is created in it leaves nothing
 // behind, and the feeds end with it.
 func TestDeletingANamespaceAgainstCreatingInIt(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	ctx := within(t)
@@ -152,6 +155,7 @@ func TestDeletingANamespaceAgainstCreatingInIt(t *testing.T) {
 }
 
 func TestTheLeasePassesBetweenInstances(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	ctx := within(t)
@@ -206,6 +210,7 @@ func TestTheLeasePassesBetweenInstances(t *testing.T) {
 }
 
 func TestANodeThatComesBackFencesAPass(t *testing.T) {
+	t.Parallel()
 	s := open(t, postgres.Options{URL: pgtest.Start(t)})
 	ctx := within(t)
 	k := namespaceOf(t, s)
@@ -233,6 +238,7 @@ func TestANodeThatComesBackFencesAPass(t *testing.T) {
 
 // No node without a feature can register beside its being enabled.
 func TestEnablingAFeatureAgainstRegistering(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	for i := range 20 {
@@ -260,6 +266,7 @@ func TestEnablingAFeatureAgainstRegistering(t *testing.T) {
 }
 
 func TestOneInstanceHearsOfItsOwnAssignments(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	ctx := within(t)

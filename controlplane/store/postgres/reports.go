@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
 )
 
 const reportColumns = keyColumns + `, generation, caught_up, offsets, reported_at_millis, drained, leader_offset`
@@ -42,34 +43,19 @@ func (s *Store) RecordReports(ctx context.Context, sender string, reports []mode
 		if err != nil {
 			return err
 		}
-		current := make(map[model.ShardKey]model.Assignment, len(assignments))
-		for _, a := range assignments {
-			current[a.ShardKey] = a
+		current := make(map[model.ShardKey]*model.Assignment, len(assignments))
+		for i := range assignments {
+			current[assignments[i].ShardKey] = &assignments[i]
 		}
 		accepted := make(map[model.ShardKey]model.ReplicaReport, len(reports)) // the last of each shard
 		for i, r := range reports {
-			a, there := current[r.ShardKey]
-			if outcomes[i] = judgeReport(sender, r, a, there); outcomes[i] == model.ReportAccepted {
+			if outcomes[i] = store.JudgeReport(sender, &r, current[r.ShardKey]); outcomes[i] == model.ReportAccepted {
 				accepted[r.ShardKey] = r
 			}
 		}
 		return w.storeReports(ctx, accepted)
 	})
 	return outcomes, err
-}
-
-func judgeReport(sender string, r model.ReplicaReport, a model.Assignment, there bool) model.ReportOutcome {
-	switch {
-	case !there:
-		return model.ReportUnassigned
-	case a.Leader != sender:
-		return model.ReportNotLeader
-	case r.Generation > a.Generation:
-		return model.ReportFutureGeneration
-	case r.Generation < a.Generation:
-		return model.ReportStale
-	}
-	return model.ReportAccepted
 }
 
 // storeReports replaces the reports of shards whose assignments are locked.

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRetentionKeepsTheNewestOfAllFeeds(t *testing.T) {
+	t.Parallel()
 	const kept = 5
 	url := pgtest.Start(t)
 	s := open(t, postgres.Options{URL: url, Limits: store.Limits{ChangesPage: 3, ChangesKept: kept}})
@@ -73,6 +74,7 @@ func TestRetentionKeepsTheNewestOfAllFeeds(t *testing.T) {
 }
 
 func TestRetentionRunsByItself(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Start(t)
 	s := open(t, postgres.Options{URL: url, RetentionPeriod: 10 * time.Millisecond, Limits: store.Limits{ChangesPage: 1, ChangesKept: 1}})
 	ctx := within(t)

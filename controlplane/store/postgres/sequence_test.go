@@ -13,6 +13,7 @@ import (
 // taken a sequence and does not commit, while the store writes to the same feed.
 // A reader sees nothing until the first commits, and then both in order.
 func TestNoCommitOvertakesASequence(t *testing.T) {
+	t.Parallel()
 	for _, feed := range []struct {
 		name    string
 		entry   string // made by the slow transaction at its sequence

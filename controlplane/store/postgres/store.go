@@ -22,10 +22,11 @@ type Store struct {
 	watch   watch
 	newest  int64 // version of the schema that this program knows
 
-	closed    atomic.Bool
-	closing   context.CancelFunc // ends the background
-	closeOnce sync.Once
-	wait      sync.WaitGroup
+	closed     atomic.Bool
+	background context.Context // ends with the store
+	closing    context.CancelFunc
+	closeOnce  sync.Once
+	wait       sync.WaitGroup
 }
 
 // Open connects, brings the schema up to date, and starts the removal of old
@@ -57,7 +58,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("postgres: open pool: %w", newScrubber(o.URL).clean(err))
 	}
 	s := &Store{
-		options: o, limits: o.Limits, pool: pool, secrets: newScrubber(o.URL), newest: newest, closing: cancel,
+		options: o, limits: o.Limits, pool: pool, secrets: newScrubber(o.URL), newest: newest,
+		background: background, closing: cancel,
 	}
 	s.wait.Go(func() { s.retain(background) })
 	return s, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/felixlog/felix/controlplane/model"
+	"github.com/felixlog/felix/controlplane/store"
 )
 
 const streamColumns = `tenant_id, namespace, stream, kind, shards, replication_factor, retention_max_age_seconds,
@@ -58,19 +59,7 @@ func (s *Store) PatchStream(ctx context.Context, k model.StreamKey, p model.Stre
 		if err != nil {
 			return err
 		}
-		t = old
-		if p.Retention != nil {
-			t.Retention = *p.Retention
-		}
-		if p.Consistency != nil {
-			t.Consistency = *p.Consistency
-		}
-		if p.Delivery != nil {
-			t.Delivery = *p.Delivery
-		}
-		if p.Durable != nil {
-			t.Durable = *p.Durable
-		}
+		t = store.PatchedStream(old, p)
 		if reflect.DeepEqual(t, old) {
 			return nil
 		}

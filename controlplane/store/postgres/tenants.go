@@ -102,5 +102,5 @@ func lockTenant(ctx context.Context, w *writer, id string) error {
 }
 
 func exists(what string) error {
-	return &store.ConflictError{Reason: store.Exists, What: what + " exists"}
+	return store.Conflict(store.Exists, "%s already exists", what)
 }

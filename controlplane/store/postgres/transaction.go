@@ -57,13 +57,15 @@ func (s *Store) writeWithin(ctx context.Context, limit time.Duration, fn func(ct
 	})
 }
 
-// call bounds a call in time and says what became of it in the store's words.
+// call bounds a call in time, and by the end of the store, and says what became of
+// it in the store's words.
 func (s *Store) call(ctx context.Context, limit time.Duration, fn func(ctx context.Context) error) error {
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	defer context.AfterFunc(s.background, cancel)()
 	return s.fault(fn(ctx))
 }
 

@@ -15,11 +15,12 @@ func TestContractAlone(t *testing.T) {
 }
 
 func TestContractGroup(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t *testing.T, o storetest.Options) store.Store {
 		// The lease is the leader's, so the suite talks to it; the long timeout keeps
 		// it in office on a slow machine.
 		g := newGroup(t, 3, Options{
-			Limits: o.Limits, Clock: o.Clock, ElectionTimeout: time.Second, commitTimeout: 50 * time.Millisecond, noSync: true,
+			Limits: o.Limits, Clock: o.Clock, ElectionTimeout: 700 * time.Millisecond, commitTimeout: 50 * time.Millisecond, noSync: true,
 		})
 		return g.members[g.leader()]
 	})
@@ -32,6 +33,7 @@ func TestFeedsAlone(t *testing.T) {
 
 // Writers and watchers through all three members at once.
 func TestFeedsGroup(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, Options{ElectionTimeout: time.Second, noSync: true})
 	storetest.Feeds(t, []store.Store{g.members[1], g.members[2], g.members[3]}, storetest.FeedsOptions{Changes: 500})
 	g.level()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ const testToken = "a token of a group, long enough for it"
 // patience is how long a test waits for what must come.
 const patience = 60 * time.Second
 
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for !holds() {
@@ -31,7 +32,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // A group is some members in this process, with a link for each ordered pair.
 type group struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	base    Options
 	members map[uint64]*Store
@@ -39,41 +40,8 @@ type group struct {
 	links   map[[2]uint64]*link
 }
 
-// A slot remembers where a member listens.
-type slot struct{ addr chan string }
-
-func (s *slot) set(a string) {
-	select {
-	case <-s.addr:
-	default:
-	}
-	s.addr <- a
-}
-
-func (s *slot) get() string {
-	a := <-s.addr
-	s.addr <- a
-	return a
-}
-
-// newLinks makes the ways between n members, none of which runs yet.
-func newLinks(t *testing.T, n uint64) (map[uint64]*slot, map[[2]uint64]*link) {
-	addrs := make(map[uint64]*slot)
-	for id := uint64(1); id <= n; id++ {
-		addrs[id] = &slot{addr: make(chan string, 1)}
-		addrs[id].set("127.0.0.1:1") // nobody is there
-	}
-	links := make(map[[2]uint64]*link)
-	for from := uint64(1); from <= n; from++ {
-		for to := uint64(1); to <= n; to++ {
-			links[[2]uint64{from, to}] = newLink(t, addrs[to].get)
-		}
-	}
-	return addrs, links
-}
-
 // newGroup starts n members and waits until all are healthy.
-func newGroup(t *testing.T, n uint64, base Options) *group {
+func newGroup(t testing.TB, n uint64, base Options) *group {
 	t.Helper()
 	g := coldGroup(t, n, base)
 	for id := range g.addrs {
@@ -83,7 +51,7 @@ func newGroup(t *testing.T, n uint64, base Options) *group {
 	return g
 }
 
-func coldGroup(t *testing.T, n uint64, base Options) *group {
+func coldGroup(t testing.TB, n uint64, base Options) *group {
 	t.Helper()
 	if base.ElectionTimeout == 0 {
 		base.ElectionTimeout = 250 * time.Millisecond
@@ -98,9 +66,15 @@ func coldGroup(t *testing.T, n uint64, base Options) *group {
 	g := &group{t: t, dir: t.TempDir(), base: base, members: make(map[uint64]*Store)}
 	g.addrs, g.links = newLinks(t, n)
 	t.Cleanup(func() {
-		for id := range g.members {
-			_ = g.members[id].Close()
+		// Nobody is left to hand leadership to: the ways between them go first.
+		var closing sync.WaitGroup
+		for _, s := range g.members {
+			_ = s.mux.Close()
 		}
+		for _, s := range g.members {
+			closing.Go(func() { _ = s.Close() })
+		}
+		closing.Wait()
 	})
 	return g
 }

@@ -41,6 +41,7 @@ func (g *group) transport(id uint64) *hraft.NetworkTransport {
 // A member that lost its disk must not help a member that lacks committed
 // entries into office.
 func TestWipedMemberDoesNotVote(t *testing.T) {
+	t.Parallel()
 	for _, state := range []InitialState{Existing, New} {
 		t.Run(string(state), func(t *testing.T) {
 			g := newGroup(t, 3, Options{})
@@ -121,6 +122,7 @@ func TestWipedMemberDoesNotVote(t *testing.T) {
 
 // A wiped member takes a snapshot where the log does not reach back.
 func TestWipedMemberTakesASnapshot(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, Options{SnapshotEntries: 50, SnapshotInterval: 10 * time.Millisecond, LogsKept: 10})
 	wiped := g.follower()
 	g.stop(wiped)
@@ -143,6 +145,7 @@ func TestWipedMemberTakesASnapshot(t *testing.T) {
 // A follower with a damaged directory refuses, and says how to go on: with an
 // empty one.
 func TestDamagedFollower(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, 3, Options{SnapshotEntries: 20, SnapshotInterval: 10 * time.Millisecond, LogsKept: 1})
 	createTenants(t, g.any(), 0, 100)
 	hurt := g.follower()
@@ -171,6 +174,7 @@ func TestDamagedFollower(t *testing.T) {
 
 // No member of a group that does not exist forms one unless it is told to.
 func TestNothingIsFormedUnasked(t *testing.T) {
+	t.Parallel()
 	g := coldGroup(t, 3, Options{WriteTimeout: 100 * time.Millisecond, RetryInterval: 10 * time.Millisecond})
 	g.base.InitialState = Existing
 	for id := range g.addrs {
@@ -190,6 +194,7 @@ func TestNothingIsFormedUnasked(t *testing.T) {
 
 // The group forms when a majority is there, and the last member joins it.
 func TestFormingWithAMemberMissing(t *testing.T) {
+	t.Parallel()
 	g := coldGroup(t, 3, Options{})
 	g.start(1)
 	eventually(t, "the first waits", func() bool {

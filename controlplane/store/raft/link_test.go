@@ -21,7 +21,7 @@ type link struct {
 	work   sync.WaitGroup
 }
 
-func newLink(t *testing.T, to func() string) *link {
+func newLink(t testing.TB, to func() string) *link {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -133,4 +133,37 @@ func (l *link) setFrozen(frozen bool) {
 		close(l.frozen)
 		l.frozen = nil
 	}
+}
+
+// A slot remembers where a member listens.
+type slot struct{ addr chan string }
+
+func (s *slot) set(a string) {
+	select {
+	case <-s.addr:
+	default:
+	}
+	s.addr <- a
+}
+
+func (s *slot) get() string {
+	a := <-s.addr
+	s.addr <- a
+	return a
+}
+
+// newLinks makes the ways between n members, none of which runs yet.
+func newLinks(t testing.TB, n uint64) (map[uint64]*slot, map[[2]uint64]*link) {
+	addrs := make(map[uint64]*slot)
+	for id := uint64(1); id <= n; id++ {
+		addrs[id] = &slot{addr: make(chan string, 1)}
+		addrs[id].set("127.0.0.1:1") // nobody is there
+	}
+	links := make(map[[2]uint64]*link)
+	for from := uint64(1); from <= n; from++ {
+		for to := uint64(1); to <= n; to++ {
+			links[[2]uint64{from, to}] = newLink(t, addrs[to].get)
+		}
+	}
+	return addrs, links
 }

@@ -64,7 +64,7 @@ func (m *machine) ApplyBatch(logs []*hraft.Log) []any {
 
 func (m *machine) apply(l *hraft.Log) memory.Result {
 	var c memory.Command
-	data, err := unpack(l.Data)
+	data, err := unpack(l.Data, maxImport+packFrom) // what the leader adds is far below packFrom
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}

@@ -71,7 +71,7 @@ type Options struct {
 	ReplayTimeout   time.Duration // of applying, at the start, what was committed before: 30 s
 
 	SnapshotEntries  uint64        // entries behind the last snapshot that make a new one due: 500
-	SnapshotInterval time.Duration // how often that is looked at, at most half as often: 5 s
+	SnapshotInterval time.Duration // how often that is looked at, at least half as often: 1 s
 	LogsKept         uint64        // entries kept behind a snapshot: 1,000
 
 	Limits store.Limits
@@ -170,7 +170,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.AttemptTimeout, 2*time.Second)
 	setDefault(&o.RetryInterval, 250*time.Millisecond)
 	setDefault(&o.ReplayTimeout, 30*time.Second)
-	setDefault(&o.SnapshotInterval, 5*time.Second)
+	setDefault(&o.SnapshotInterval, time.Second)
 	setDefault(&o.commitTimeout, 10*time.Millisecond)
 	setDefault(&o.askInterval, 200*time.Millisecond)
 	setDefault(&o.SnapshotEntries, 500)

@@ -32,7 +32,8 @@ func pack(command []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func unpack(entry []byte) ([]byte, error) {
+// unpack is the command of an entry, limit bytes at the most.
+func unpack(entry []byte, limit int) ([]byte, error) {
 	if !bytes.HasPrefix(entry, []byte{0x1f, 0x8b}) {
 		return entry, nil
 	}
@@ -40,12 +41,12 @@ func unpack(entry []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(r, maxImport+packFrom))
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == maxImport+packFrom {
-		return nil, fmt.Errorf("the command has more than %d bytes", maxImport)
+	if len(b) > limit {
+		return nil, fmt.Errorf("the command has more than %d bytes", limit)
 	}
 	return b, nil
 }

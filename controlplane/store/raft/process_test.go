@@ -66,6 +66,7 @@ func (w *writers) end() int {
 }
 
 func TestLeaderKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 3)
 	w := startWriters(f, 6)
 	w.reach(t, 100)
@@ -80,6 +81,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 // A leader that stands still for several elections still believes that it leads
 // when it goes on. It must not acknowledge anything that the others do not have.
 func TestLeaderFrozen(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 3)
 	w := startWriters(f, 6)
 	w.reach(t, 50)
@@ -103,6 +105,7 @@ func TestLeaderFrozen(t *testing.T) {
 
 // All members die at once, as when the power fails.
 func TestAllKilledAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 3)
 	w := startWriters(f, 6)
 	w.reach(t, 300) // beyond a snapshot

@@ -52,7 +52,7 @@ func (s *Store) transport() hraft.Transport {
 		// No pipelines: one whose leader steps down while it sends never ends, and
 		// Shutdown waits for it. Entries that wait share the next message anyway.
 		MaxRPCsInFlight: 1,
-		Timeout:         max(2*s.opts.ElectionTimeout, time.Second),
+		Timeout:         rpcTimeout,
 		Logger:          newLibraryLog(s.opts.Logger),
 	})
 	return newGate(inner, s.withheld.Load, s.done)

@@ -71,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		maxBetween: defaultBetween,
 	}
 	s.life, s.die = context.WithCancel(context.WithoutCancel(ctx))
-	s.bar(errStarting)
+	s.barred.Store(&reason{errStarting})
 	s.Machine = memory.NewMachine(memory.NewState(o.Limits), s, memory.Hooks{
 		Name: "raft", Durable: true, Random: o.Random,
 		Now: s.nowMillis, Serve: s.serve, Health: s.health, MayPlan: s.mayPlan,

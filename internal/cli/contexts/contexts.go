@@ -146,10 +146,14 @@ func (f *File) Remove(name string) error {
 const maxName = 64
 
 // CheckName says whether name can be a context's: 1 to 64 letters, digits,
-// dots, dashes and underscores.
+// dots, dashes and underscores, and not . or .., since directories are named
+// after contexts.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("context name must have 1 to %d characters, not %d", maxName, len(name))
+	}
+	if name == "." || name == ".." {
+		return fmt.Errorf("context name %q: choose another, that is a directory's", name)
 	}
 	for _, r := range name {
 		switch {

@@ -37,6 +37,7 @@ type Agent struct {
 	member     *membership.Member // nil for a broker that stands alone
 	mirror     *mirror.Mirror
 	target     *target // without its core before the start
+	knew       bool    // something of an earlier run
 
 	cancel context.CancelFunc
 	run    context.Context
@@ -101,12 +102,13 @@ func (a *Agent) Directory() session.Directory {
 func (a *Agent) Start(ctx context.Context, core *broker.Broker) error {
 	a.target.core = core
 	before := a.remember()
-	if before != nil {
+	a.knew = before != nil
+	if a.knew {
 		a.directory.remembered(before.Peers)
 		a.putKeys(before)
 		a.mirror.Load(before.State)
 	}
-	if err := a.seed(ctx, before != nil); err != nil {
+	if err := a.seed(ctx, a.knew); err != nil {
 		return err
 	}
 	a.run, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -174,7 +176,7 @@ func (a *Agent) Join() {
 		return
 	}
 	a.loops.Go(func() {
-		if err := a.member.Run(a.run, a.o.registration()); err != nil {
+		if err := a.member.Run(a.run, a.o.registration(), a.knew); err != nil {
 			a.failed <- err
 		}
 	})

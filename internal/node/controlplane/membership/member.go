@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -98,17 +99,24 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Run registers and then sends heartbeats until ctx ends. It returns a
 // [*RefusedError] if the first registration is refused for good, and nil else:
-// once a member, a broker goes on serving whatever it is told.
-func (m *Member) Run(ctx context.Context, r apiclient.Registration) error {
-	first := true
+// once a member, a broker goes on serving whatever it is told. One that was a
+// member in an earlier run and serves from what it knew is not ended by a
+// refusal of its credential either: the control plane may have lost the keys.
+func (m *Member) Run(ctx context.Context, r apiclient.Registration, wasMember bool) error {
+	final := (*apiclient.Error).Final
+	if wasMember {
+		final = func(e *apiclient.Error) bool {
+			return e.Final() && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
+		}
+	}
 	for {
-		if err := m.register(ctx, r, first); err != nil {
+		if err := m.register(ctx, r, final); err != nil {
 			return err
 		}
 		if ctx.Err() != nil || m.hasLeft() {
 			return nil
 		}
-		first = false
+		final = func(*apiclient.Error) bool { return false }
 		m.beat(ctx, r.NodeID)
 		if ctx.Err() != nil || m.hasLeft() {
 			return nil
@@ -116,8 +124,9 @@ func (m *Member) Run(ctx context.Context, r apiclient.Registration) error {
 	}
 }
 
-// register tries until it is done, with pauses that double.
-func (m *Member) register(ctx context.Context, r apiclient.Registration, first bool) error {
+// register tries until it is done or refused with what is final, with pauses
+// that double.
+func (m *Member) register(ctx context.Context, r apiclient.Registration, final func(*apiclient.Error) bool) error {
 	told := ""
 	for pause := m.o.RetryBase; ; pause = min(2*pause, m.o.RetryMax) {
 		sent := time.Now()
@@ -134,7 +143,7 @@ func (m *Member) register(ctx context.Context, r apiclient.Registration, first b
 		}
 		m.failed()
 		var refused *apiclient.Error
-		if first && errors.As(err, &refused) && refused.Final() {
+		if errors.As(err, &refused) && final(refused) {
 			return &RefusedError{NodeID: r.NodeID, Err: refused}
 		}
 		if told != err.Error() {

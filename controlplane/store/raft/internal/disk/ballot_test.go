@@ -3,7 +3,6 @@ package disk
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -64,7 +63,6 @@ func (v *voter) crash() {
 // At most one vote per term, and none without comparing logs, wherever the
 // member crashes (bug report BR-46).
 func TestBallotSurvivesCrashes(t *testing.T) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
 	for crashAt := int64(0); crashAt < 4; crashAt++ {
 		for _, again := range []string{"a", "b"} {
 			t.Run(fmt.Sprintf("crash before write %d, then %s asks", crashAt, again), func(t *testing.T) {
@@ -85,13 +83,13 @@ func TestBallotSurvivesCrashes(t *testing.T) {
 					}
 					return err == nil && resp.Granted
 				}
-				v, tr := openVoter(t, path)
-				if err := v.store.StoreLogs(entries(1, 3)); err != nil {
+				v, _ := openVoter(t, path)
+				if err := v.store.StoreLogs([]*hraft.Log{{Index: 1, Term: 4}, {Index: 2, Term: 4}}); err != nil {
 					t.Fatal(err)
 				}
 				v.crash()
 				// It votes for a in term 5, which will be the older choice.
-				v, tr = openVoter(t, path)
+				v, tr := openVoter(t, path)
 				if !ask(tr, 5, "a", 9) {
 					t.Fatal("no vote in term 5")
 				}
@@ -101,7 +99,7 @@ func TestBallotSurvivesCrashes(t *testing.T) {
 				v.crash()
 				v, tr = openVoter(t, path)
 				// a asks with a log that lacks what the member has: never a vote.
-				if ask(tr, 6, "a", 0) && again == "b" {
+				if ask(tr, 6, "a", 0) {
 					t.Error("a vote without comparing logs")
 				}
 				ask(tr, 6, again, 9)

@@ -11,10 +11,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -96,13 +98,18 @@ func open(path string, o Options) (*bolt.DB, error) {
 		InitialMmapSize: 16 << 20,
 		NoSync:          o.NoSync,
 	})
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, ErrInUse
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return nil, &DamagedError{Path: path, What: err.Error()}
+	if err == nil {
+		return db, nil
 	}
-	return db, err
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, ErrInUse
+	}
+	var failed *fs.PathError
+	var refused syscall.Errno
+	if errors.As(err, &failed) || errors.As(err, &refused) { // the system's, not the file's
+		return nil, err
+	}
+	return nil, &DamagedError{Path: path, What: err.Error()}
 }
 
 // create makes a file that is there whole or not at all, so that a file that

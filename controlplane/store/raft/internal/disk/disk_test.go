@@ -73,28 +73,25 @@ func TestLog(t *testing.T) {
 	}
 	// Each step is checked in place and after reopening.
 	steps := []struct {
-		name        string
 		do          func() error
 		first, last uint64
 	}{
-		{"empty", func() error { return nil }, 0, 0},
-		{"append", func() error { return s.StoreLogs(entries(1, 2000)) }, 1, 2000},
-		{"append one", func() error { return s.StoreLog(entries(2001, 2001)[0]) }, 1, 2001},
-		{"cut the old ones", func() error { return s.DeleteRange(1, 1500) }, 1501, 2001},
-		{"cut the new ones", func() error { return s.DeleteRange(1990, 2001) }, 1501, 1989},
-		{"append again", func() error { return s.StoreLogs(entries(1990, 1995)) }, 1501, 1995},
-		{"cut what is gone", func() error { return s.DeleteRange(1, 1400) }, 1501, 1995},
-		{"empty it", func() error { return s.DeleteRange(1, 1995) }, 0, 0},
-		{"begin anew", func() error { return s.StoreLogs(entries(5000, 5010)) }, 5000, 5010},
+		{func() error { return nil }, 0, 0},
+		{func() error { return s.StoreLogs(entries(1, 2000)) }, 1, 2000},
+		{func() error { return s.StoreLog(entries(2001, 2001)[0]) }, 1, 2001},
+		{func() error { return s.DeleteRange(1, 1500) }, 1501, 2001},
+		{func() error { return s.DeleteRange(1990, 2001) }, 1501, 1989},
+		{func() error { return s.StoreLogs(entries(1990, 1995)) }, 1501, 1995},
+		{func() error { return s.DeleteRange(1, 1400) }, 1501, 1995},
+		{func() error { return s.DeleteRange(1, 1995) }, 0, 0},
+		{func() error { return s.StoreLogs(entries(5000, 5010)) }, 5000, 5010},
 	}
 	for _, step := range steps {
-		t.Run(step.name, func(t *testing.T) {
-			do(step.do())
-			checkRange(t, s, step.first, step.last)
-			do(s.Close())
-			s = open1(t, path)
-			checkRange(t, s, step.first, step.last)
-		})
+		do(step.do())
+		checkRange(t, s, step.first, step.last)
+		do(s.Close())
+		s = open1(t, path)
+		checkRange(t, s, step.first, step.last)
 	}
 	if err := s.StoreLogs(entries(5012, 5013)); err == nil {
 		t.Error("a gap was stored")
@@ -176,9 +173,11 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := 0
+	used := len(bytes.TrimRight(whole, "\x00"))
+	refused, tries := 0, 0
 	try := func(name string, b []byte) {
-		work := filepath.Join(dir, "work.db")
+		tries++
+		work := filepath.Join(dir, fmt.Sprintf("work%d.db", tries))
 		if err := os.WriteFile(work, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -194,8 +193,8 @@ func TestDamage(t *testing.T) {
 		defer func() { _ = s.db.Close() }()
 		checkRange(t, s, 1, 300)
 	}
-	for at := 100; at < len(whole); at += len(whole) / 60 {
-		b := bytes.Clone(whole)
+	for at := 100; at < used; at += used / 60 {
+		b := bytes.Clone(whole[:used+4096-used%4096])
 		for i := at; i < min(at+64, len(b)); i++ {
 			b[i] ^= 0x5a
 		}
@@ -205,7 +204,7 @@ func TestDamage(t *testing.T) {
 		try(fmt.Sprintf("cut to %d bytes", size), whole[:size])
 	}
 	if refused < 10 {
-		t.Errorf("only %d of 65 damages were seen", refused)
+		t.Errorf("only %d of %d damages were seen", refused, tries)
 	}
 }
 

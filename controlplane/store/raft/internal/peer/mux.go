@@ -4,10 +4,8 @@
 package peer
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -24,7 +22,8 @@ type Config struct {
 	TLS       TLSFiles
 	Random    io.Reader
 	Logger    *slog.Logger
-	// Rejected, if it is set, is told of each connection that was not let in.
+	// Rejected, if it is set, is told of each connection that was not let in for a
+	// fault of the caller's.
 	Rejected func(Refusal)
 }
 
@@ -123,12 +122,13 @@ func (m *Mux) reject(conn net.Conn, err error) {
 	if !errors.As(err, &why) {
 		why = Malformed
 	}
+	if why == NotReady {
+		return // no fault of the caller's
+	}
 	if m.cfg.Rejected != nil {
 		m.cfg.Rejected(why)
 	}
-	if why != NotReady {
-		m.cfg.Logger.Info("peer connection refused", "address", conn.RemoteAddr().String(), "reason", string(why))
-	}
+	m.cfg.Logger.Info("peer connection refused", "address", conn.RemoteAddr().String(), "reason", string(why))
 }
 
 // admit makes a stranger's connection one of a member, or closes it.
@@ -182,61 +182,6 @@ func (m *Mux) hand(conn net.Conn, kind Kind) error {
 	_ = conn.SetDeadline(time.Time{})
 	q.conns <- conn // there is room: it was reserved
 	return nil
-}
-
-// Dial opens a connection of a kind to a member.
-func (m *Mux) Dial(ctx context.Context, kind Kind, to uint64) (net.Conn, error) {
-	addr, ok := m.cfg.Peers[to]
-	if !ok {
-		return nil, fmt.Errorf("member %d is not among the peers", to)
-	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline)
-	raw := conn
-	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if m.cfg.TLS.Set() {
-		conn, err = m.secure(ctx, conn, addr)
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := m.cfg.call(conn, kind, to); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("member %d at %s: %w", to, addr, err)
-	}
-	if !stop() { // its deadline must not outlive us
-		_ = conn.Close()
-		return nil, ctx.Err()
-	}
-	_ = conn.SetDeadline(time.Time{})
-	return conn, nil
-}
-
-func (m *Mux) secure(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	cfg, err := m.cfg.TLS.client(host)
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	secure := tls.Client(conn, cfg)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return secure, nil
 }
 
 // track remembers a connection, so that Close ends it.

@@ -1,10 +1,46 @@
 package store
 
 import (
+	"context"
 	"slices"
 
 	"github.com/felixlog/felix/controlplane/model"
 )
+
+// Nodes is the node catalogue (control plane 6).
+type Nodes interface {
+	Nodes(ctx context.Context) ([]model.Node, error)
+	Node(ctx context.Context, id string) (model.Node, error)
+	// RegisterNode makes the node live, on the store's clock: incarnation 0 for a
+	// new id, one more for a known one, whose spec is replaced. One that was down
+	// or left advances the placement token, so that a pass that read it as gone
+	// cannot give away what it serves. Conflicts: AddressTaken, LacksFeature.
+	RegisterNode(ctx context.Context, id string, spec model.NodeSpec) (model.Node, error)
+	// PatchNode may move between live and draining only, else BadLifecycle.
+	PatchNode(ctx context.Context, id string, p model.NodePatch) (model.Node, error)
+	// SetLifecycle moves a node; changed is false where it was there already, and
+	// nothing is published. down and left to draining is BadLifecycle; only
+	// registration makes a node live that is down or left.
+	SetLifecycle(ctx context.Context, id string, to model.Lifecycle) (n model.Node, changed bool, err error)
+	// DeleteNode refuses, with InUse, a node that is live or draining or that any
+	// assignment names.
+	DeleteNode(ctx context.Context, id string) error
+	// Heartbeat records one, on the store's clock and never backwards. An
+	// incarnation below the recorded one is OldIncarnation. It revives nobody and
+	// publishes nothing. The node is returned as it is.
+	Heartbeat(ctx context.Context, id string, incarnation uint64) (model.Node, error)
+	// ExpireStale marks down every live or draining node whose last heartbeat is
+	// before the cutoff; two sweeps at once claim each node once.
+	ExpireStale(ctx context.Context, beforeMillis uint64) ([]model.Expired, error)
+	NodesSnapshot(ctx context.Context) (model.Snapshot[model.Node], error)
+	NodeChanges(ctx context.Context, since uint64) (model.Page[model.NodeChange], error)
+
+	// EnabledFeatures of the fleet, sorted. EnableFeature is never undone; it
+	// answers with the serving nodes that lack the feature and enables it only
+	// if there is none.
+	EnabledFeatures(ctx context.Context) ([]string, error)
+	EnableFeature(ctx context.Context, feature string) (lacking []string, err error)
+}
 
 // CheckFeatures refuses a node that lacks a feature the fleet relies on
 // (LacksFeature).
