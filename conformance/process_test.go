@@ -54,7 +54,7 @@ func startProcess(t *testing.T) *process {
 
 // start waits until the node accepts clients.
 func (p *process) start() error {
-	p.cmd = exec.Command(os.Args[0], asFelix, "dev", "--json", "--no-context", "--data", p.data, "--port", p.port, "--http", "0")
+	p.cmd = exec.Command(os.Args[0], asFelix, "dev", "--json", "--no-context", "--data", p.data, "--port", p.port, "--http", "0", "--api", "0")
 	p.cmd.Stderr = &p.said
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

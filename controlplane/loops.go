@@ -33,12 +33,10 @@ func every(ctx context.Context, period time.Duration, turn func(ctx context.Cont
 	}
 }
 
-// purge forgets refresh tokens that expired.
+// purge forgets refresh tokens that expired by the clock that judges them. The
+// store's may be ahead of it for good, since it never goes back.
 func (s *Server) purge(ctx context.Context) {
-	now, err := s.o.Store.NowMillis(ctx)
-	if err == nil {
-		_, err = s.o.Store.PurgeRefreshTokens(ctx, now/1000)
-	}
+	_, err := s.o.Store.PurgeRefreshTokens(ctx, uint64(max(s.o.Clock().Unix(), 0)))
 	if err != nil && ctx.Err() == nil {
 		s.o.Logger.Warn("expired refresh tokens could not be purged; it is tried again in an hour", "error", err)
 	}

@@ -112,6 +112,7 @@ func typeCommands(t *testing.T, page string, least int) {
 	dev.Dir, dev.Env = dir, env
 	dev.Cancel = func() error { return dev.Process.Signal(os.Interrupt) }
 	dev.WaitDelay = 10 * time.Second
+	dev.Stderr = os.Stderr // what goes wrong at the start is said there
 	out, err := dev.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

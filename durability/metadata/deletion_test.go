@@ -19,6 +19,7 @@ func TestDeletionRemovesThatDataEverywhere(t *testing.T) {
 	b1, b2 := p.broker("b1"), p.broker("b2")
 	b1.start()
 	b2.start()
+	p.awaitNodes(t, 2)
 	p.createStream("doomed", 4, true)
 	p.createStream("kept", 4, true)
 	p.awaitShards(t, 8, map[string]int{"b1": 4, "b2": 4})
@@ -52,6 +53,7 @@ func TestDeletionRemovesThatDataEverywhere(t *testing.T) {
 	gone(b1)
 	must(t, b1.keeps(kept1))
 	b2.start()
+	p.awaitNodes(t, 2)
 	gone(b2)
 	must(t, b2.keeps(kept2))
 

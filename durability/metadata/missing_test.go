@@ -152,22 +152,21 @@ func TestEmptyControlPlane(t *testing.T) {
 	s := newStock(t, nil)
 	empty := newPlane(t)
 	empty.instance("--raft-data-dir", filepath.Join(t.TempDir(), "empty")).launch()
-	empty.instances[0].serving()
-	empty.awaitReady(0)
+	empty.up()
 	s.front.turn(t, empty.urls[0])
 
-	// Its credential is worth nothing there. It may serve or refuse to, but it
-	// must say why, and touch nothing.
-	s.b.launch()
-	s.b.saying("serving what this broker knew at its last run", "401")
-	s.keeps()
-	s.b.end()
-
-	// With a credential it reads that nothing of it exists, and serves on.
-	empty.bootstrap()
-	s.b.credential(empty.operator)
+	// Its credential is worth nothing there; it goes on with what it knew.
 	s.b.start()
+	s.b.saying("serving what this broker knew at its last run", "401", "cannot register with the control plane; trying again")
+	s.serves()
+	s.writes()
+	s.keeps()
+
+	// With a credential it reads that nothing of what it serves exists.
+	empty.beginOperators()
+	s.b.credential(empty.operator)
 	s.b.saying("not listed by the control plane any more", "stream shop/default/orders", "cache shop/default/latest", "restore it")
+	s.b.saying("registered with the control plane")
 	s.serves()
 	s.writes()
 	s.serves()
@@ -179,16 +178,6 @@ func TestEmptyControlPlane(t *testing.T) {
 	s.b.start()
 	s.serves()
 	s.keeps()
-}
-
-// end ends a process that may have ended by itself.
-func (p *process) end() {
-	p.t.Helper()
-	if p.running() {
-		p.kill()
-	} else {
-		p.gone()
-	}
 }
 
 // TestOlderControlPlane restores an export that is older than what the broker
@@ -206,8 +195,7 @@ func TestOlderControlPlane(t *testing.T) {
 	s.p.command("controlplane", "migrate", "import", "--raft-data-dir", restored, dump)
 	old := &plane{t: t, idp: s.p.idp}
 	old.instance("--raft-data-dir", restored).launch()
-	old.instances[0].serving()
-	old.awaitReady(0)
+	old.up()
 	s.front.turn(t, old.urls[0])
 
 	s.b.start()
@@ -266,30 +254,32 @@ func TestTruncatedState(t *testing.T) {
 	s.serves()
 	s.keeps()
 
-	// The metadata is damaged in every file: the instance refuses to run with
-	// it, by name, and the broker goes on.
+	// The metadata is damaged: the instance refuses to run with it, by name,
+	// and the broker goes on.
 	s.p.instances[0].terminate()
-	halved := 0
+	var database string
 	must(t, filepath.WalkDir(s.plane, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) != ".lock" {
-			if info, e := d.Info(); e == nil && info.Size() > 64 {
-				halve(t, path)
-				halved++
-			}
+		if err != nil || d.IsDir() {
+			return err
 		}
-		return err
+		if filepath.Ext(path) == ".db" {
+			database = path
+			return nil
+		}
+		halve(t, path)
+		return nil
 	}))
-	if halved == 0 {
-		t.Fatal("the instance has no files")
+	for _, size := range []int64{12 << 10, 4 << 10, 100, 0} {
+		must(t, os.Truncate(database, size))
+		s.p.instances[0].launch()
+		s.p.instances[0].gone()
+		if code := s.p.instances[0].cmd.ProcessState.ExitCode(); code == 0 {
+			t.Errorf("an instance with metadata cut to %d bytes ends without an error", size)
+		}
+		s.p.instances[0].saying(database)
+		s.writes()
+		s.serves()
 	}
-	s.p.instances[0].launch()
-	s.p.instances[0].gone()
-	s.p.instances[0].saying(s.plane)
-	if s.p.instances[0].cmd.ProcessState.ExitCode() == 0 {
-		t.Error("an instance with damaged metadata ends without an error")
-	}
-	s.writes()
-	s.serves()
 	s.b.kill()
 	s.b.start()
 	s.serves()

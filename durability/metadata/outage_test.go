@@ -136,10 +136,7 @@ func TestEveryInstanceIsAway(t *testing.T) {
 	for n := range p.instances {
 		p.instances[n].launch()
 	}
-	for n := range p.instances {
-		p.instances[n].serving()
-		p.awaitReady(n)
-	}
+	p.up()
 	p.createStream("refunds", 1, true)
 	if ack := publish(t, s.c, "refunds", "the first"); ack.Offset != 0 {
 		t.Errorf("a new stream begins at %d", ack.Offset)

@@ -112,30 +112,42 @@ func lonePlane(t testing.TB, dir string, settings ...string) *plane {
 // begin waits for the instances and makes the tenants and tokens.
 func (p *plane) begin() {
 	p.t.Helper()
+	p.up()
+	p.beginOperators()
+	p.beginShop()
+}
+
+// up waits for instances that were launched.
+func (p *plane) up() {
+	p.t.Helper()
 	for n := range p.instances {
 		p.instances[n].serving()
 		p.awaitReady(n)
 	}
-	p.bootstrap()
 }
 
-func (p *plane) bootstrap() {
+func (p *plane) subject(user string) string { return auth.PrincipalID(p.idp.Issuer(), user) }
+
+func (p *plane) beginOperators() {
 	p.t.Helper()
-	subject := func(user string) string { return auth.PrincipalID(p.idp.Issuer(), user) }
 	p.initialize(operators, operator, []model.Policy{
-		{Subject: subject(operator), Object: "cluster:*", Action: "node.view"},
-		{Subject: subject(operator), Object: "cluster:*", Action: "node.manage"},
-		{Subject: subject(operator), Object: "cluster:*", Action: "tenant.manage"},
+		{Subject: p.subject(operator), Object: "cluster:*", Action: "node.view"},
+		{Subject: p.subject(operator), Object: "cluster:*", Action: "node.manage"},
+		{Subject: p.subject(operator), Object: "cluster:*", Action: "tenant.manage"},
 	})
+	p.operator = p.exchange(operators, operator, auth.AudienceControlPlane)
+}
+
+func (p *plane) beginShop() {
+	p.t.Helper()
 	var rights []model.Policy
 	for action, object := range map[string]string{
 		"stream.publish": "stream:shop/*/*", "stream.subscribe": "stream:shop/*/*", "group.consume": "stream:shop/*/*",
 		"cache.read": "cache:shop/*/*", "cache.write": "cache:shop/*/*",
 	} {
-		rights = append(rights, model.Policy{Subject: subject(worker), Object: object, Action: action})
+		rights = append(rights, model.Policy{Subject: p.subject(worker), Object: object, Action: action})
 	}
 	p.initialize(shop, admin, rights)
-	p.operator = p.exchange(operators, operator, auth.AudienceControlPlane)
 	p.admin = p.exchange(shop, admin, auth.AudienceControlPlane)
 	p.worker = p.exchange(shop, worker, auth.AudienceBroker)
 	ctx, cancel := bounded(p.t)
@@ -153,7 +165,7 @@ func (p *plane) initialize(tenant, user string, policies []model.Policy) {
 		IdpIssuers: []model.IdpIssuer{{
 			Issuer: p.idp.Issuer(), Audiences: []string{p.idp.Audience()}, ClaimMappings: model.ClaimMappings{SubjectClaim: "sub"},
 		}},
-		InitialAdminPrincipals: []string{auth.PrincipalID(p.idp.Issuer(), user)},
+		InitialAdminPrincipals: []string{p.subject(user)},
 		Policies:               policies,
 	})
 	must(p.t, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/felixlog/felix/controlplane/apiclient"
+	"github.com/felixlog/felix/controlplane/model"
 )
 
 // awaitShards waits until so many shards are assigned, and led so.
@@ -26,6 +27,20 @@ func (p *plane) awaitShards(t *testing.T, total int, leads map[string]int) {
 			return fmt.Errorf("%d shards are led as %v, want %d as %v", len(all), got, total, leads)
 		}
 		return nil
+	})
+}
+
+// awaitNodes waits until so many brokers are live.
+func (p *plane) awaitNodes(t *testing.T, live int) {
+	t.Helper()
+	eventually(t, "the brokers", func() error {
+		ctx, cancel := bounded(t)
+		defer cancel()
+		all, err := p.client(p.operator).Nodes(ctx, apiclient.NodeFilter{Lifecycle: model.Live})
+		if err == nil && len(all) != live {
+			err = fmt.Errorf("%d are live, want %d", len(all), live)
+		}
+		return err
 	})
 }
 

@@ -48,12 +48,20 @@ func (i *Instance) Store() store.Store { return i.store }
 func (i *Instance) Done() <-chan struct{} { return i.done }
 
 // Shutdown ends the service in order (control plane 23.4), and then its store.
+// When ctx ends, or Shutdown is called once more, it waits for balancers to
+// notice no longer.
 func (i *Instance) Shutdown(ctx context.Context) error {
-	i.once.Do(func() {
-		i.err = errors.Join(i.Server.Shutdown(ctx), i.store.Close())
-		close(i.done)
-	})
-	<-i.done
+	first := false
+	i.once.Do(func() { first = true })
+	if !first {
+		_ = i.Server.Shutdown(ctx) // which hurries the one under way
+		<-i.done
+		return i.err
+	}
+	defer close(i.done)
+	stop := context.AfterFunc(ctx, func() { _ = i.Server.Shutdown(ctx) })
+	defer stop()
+	i.err = errors.Join(i.Server.Shutdown(ctx), i.store.Close())
 	return i.err
 }
 

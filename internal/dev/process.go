@@ -48,7 +48,7 @@ func Spawn(ctx context.Context, command func(args ...string) *exec.Cmd, dir stri
 // Start starts the broker again after Kill or Stop, and waits until it is
 // ready.
 func (p *Process) Start(ctx context.Context) error {
-	args := append([]string{"dev", "--json", "--no-context", "--data", p.dir, "--port", p.port, "--http", "0"}, p.args...)
+	args := append([]string{"dev", "--json", "--no-context", "--data", p.dir, "--port", p.port, "--http", "0", "--api", "0"}, p.args...)
 	cmd := p.command(args...)
 	p.said.reset()
 	cmd.Stderr = &p.said

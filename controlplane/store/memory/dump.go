@@ -46,8 +46,8 @@ type importBody struct {
 // takes a new snapshot instead of going on over the break. The token goes past
 // its own value, which fences a planner that read what is gone.
 func (s *State) importDump(b importBody) error {
-	if b.Dump.Version != model.DumpVersion {
-		return fmt.Errorf("dump has version %d, this program reads version %d", b.Dump.Version, model.DumpVersion)
+	if err := store.CheckDump(&b.Dump); err != nil {
+		return err
 	}
 	held := s.held()
 	if held && !b.Overwrite {

@@ -212,7 +212,7 @@ func TestNames(t *testing.T) {
 // image is what the state was, whatever comes after.
 func TestImagesWhileWriting(t *testing.T) {
 	s, _ := furnish(t)
-	r := &recorder{direct: direct{clock: time.Now}}
+	r := &recorder{direct: direct{clock: NewClock(time.Now)}}
 	r.machine = NewMachine(s, r, Hooks{})
 	m, ctx := r.machine, t.Context()
 	var wg sync.WaitGroup

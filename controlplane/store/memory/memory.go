@@ -26,25 +26,24 @@ func Open(o Options) *Store {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	p := &direct{clock: o.Clock}
+	p := &direct{clock: NewClock(o.Clock)}
 	p.machine = NewMachine(NewState(o.Limits), p, Hooks{
 		Name:   "memory",
 		Random: o.Random,
-		Now:    func(context.Context) (uint64, error) { return max(p.millis(), p.machine.Clock()), nil },
+		Now:    func(context.Context) (uint64, error) { return p.millis(), nil },
 	})
 	return &Store{p.machine}
 }
 
 // direct applies what is proposed at once.
 type direct struct {
-	clock   func() time.Time
+	clock   *Clock
 	machine *Machine
 }
 
-func (p *direct) millis() uint64 { return uint64(max(0, p.clock().UnixMilli())) }
+func (p *direct) millis() uint64 { return p.clock.Millis(p.machine.Clock()) }
 
-// Propose implements [Proposer]. The state sees to it that time never goes
-// back.
+// Propose implements [Proposer].
 func (p *direct) Propose(_ context.Context, c Command) (Result, error) {
 	c.At = p.millis()
 	return p.machine.Apply(c), nil

@@ -21,8 +21,8 @@ import (
 // takes a new snapshot instead of going on over the break. The placement token
 // goes past its own value, which fences a planner that read what is gone.
 func (s *Store) Import(ctx context.Context, d *model.Dump, overwrite bool) error {
-	if d.Version != model.DumpVersion {
-		return fmt.Errorf("dump has version %d, this program reads version %d", d.Version, model.DumpVersion)
+	if err := store.CheckDump(d); err != nil {
+		return err
 	}
 	return s.writeWithin(ctx, s.options.TransferTimeout, func(ctx context.Context, w *writer) error {
 		if _, err := w.Exec(ctx, `SET LOCAL statement_timeout = 0`); err != nil {

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -84,4 +85,14 @@ func streamOf(k model.NamespaceKey, name string, shards uint32) model.Stream {
 
 func specOf(addr string) model.NodeSpec {
 	return model.NodeSpec{AdvertiseAddr: addr, Region: "local", Capacity: model.Capacity{Weight: 1}}
+}
+
+func conflict(err error, reason store.ConflictReason) bool {
+	var e *store.ConflictError
+	return errors.As(err, &e) && e.Reason == reason
+}
+
+func missing(err error) bool {
+	var e *store.NotFoundError
+	return errors.As(err, &e)
 }

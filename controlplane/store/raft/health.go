@@ -30,7 +30,10 @@ type reason struct{ err error }
 // bar keeps the state from being shown.
 func (s *Store) bar(err error) {
 	before := s.barred.Swap(&reason{err})
-	if before == nil || before.err.Error() != err.Error() {
+	switch {
+	case errors.Is(err, errStarting): // as every member once
+		s.opts.Logger.Debug("this member does not answer", "reason", err)
+	case before == nil || before.err.Error() != err.Error():
 		s.opts.Logger.Warn("this member does not answer", "reason", err)
 	}
 }

@@ -110,16 +110,7 @@ func (s *Store) majorityVotes(r *hraft.Raft) bool {
 }
 
 // nextMillis is the leader's clock, never below what was stamped before.
-func (s *Store) nextMillis() uint64 {
-	now := max(uint64(max(s.opts.Clock().UnixMilli(), 0)), s.Machine.Clock())
-	for {
-		last := s.stamped.Load()
-		now = max(now, last)
-		if s.stamped.CompareAndSwap(last, now) {
-			return now
-		}
-	}
-}
+func (s *Store) nextMillis() uint64 { return s.clock.Millis(s.Machine.Clock()) }
 
 // nowMillis is the clock of the store as it is seen here: on the leader it is
 // the clock that stamps.

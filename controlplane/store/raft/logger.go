@@ -6,37 +6,75 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
 
-// A libraryLog writes what the Raft library has to say to a slog.Logger. Its
-// chatter about elections and snapshots is ours at the level debug; warnings
-// and errors stay what they are.
+// A libraryLog writes what the Raft library has to say to a slog.Logger, one
+// level lower: what it calls an error is a peer that cannot be reached, which a
+// group is made for, and what it calls a warning is an election. Its chatter
+// about the rest is ours at the level debug, and so is what it said a moment ago:
+// of a peer that is away it speaks several times a second.
 type libraryLog struct {
 	to   *slog.Logger
 	name string
 	args []any
+	said *said
 }
 
-func newLibraryLog(to *slog.Logger) hclog.Logger { return &libraryLog{to: to.With("part", "raft")} }
+func newLibraryLog(to *slog.Logger) hclog.Logger {
+	return &libraryLog{to: to.With("part", "raft"), said: &said{at: make(map[string]time.Time)}}
+}
 
 func level(l hclog.Level) slog.Level {
 	switch l {
 	case hclog.Error:
-		return slog.LevelError
-	case hclog.Warn:
 		return slog.LevelWarn
+	case hclog.Warn:
+		return slog.LevelInfo
 	default:
 		return slog.LevelDebug
 	}
 }
 
+// said remembers when the library's messages were told, of which there are few.
+type said struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// The bounds of said.
+const (
+	sayAgainAfter = 10 * time.Second
+	mostSaid      = 256
+)
+
+// lately says whether a message was told a moment ago, and remembers it.
+func (s *said) lately(msg string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if now.Sub(s.at[msg]) < sayAgainAfter {
+		return true
+	}
+	if len(s.at) >= mostSaid {
+		clear(s.at)
+	}
+	s.at[msg] = now
+	return false
+}
+
 func (l *libraryLog) Log(lv hclog.Level, msg string, args ...any) {
-	if !l.to.Enabled(context.Background(), level(lv)) {
+	at := level(lv)
+	if at > slog.LevelDebug && l.said.lately(msg) {
+		at = slog.LevelDebug
+	}
+	if !l.to.Enabled(context.Background(), at) {
 		return
 	}
-	l.to.Log(context.Background(), level(lv), strings.TrimSpace(msg), plain(args)...)
+	l.to.Log(context.Background(), at, strings.TrimSpace(msg), plain(args)...)
 }
 
 // plain turns the library's formatted arguments into text.
@@ -71,15 +109,15 @@ func (l *libraryLog) ImpliedArgs() []any { return l.args }
 func (l *libraryLog) Name() string       { return l.name }
 
 func (l *libraryLog) With(args ...any) hclog.Logger {
-	return &libraryLog{to: l.to.With(plain(args)...), name: l.name, args: append(l.args[:len(l.args):len(l.args)], args...)}
+	return &libraryLog{to: l.to.With(plain(args)...), name: l.name, args: append(l.args[:len(l.args):len(l.args)], args...), said: l.said}
 }
 
 func (l *libraryLog) Named(name string) hclog.Logger {
-	return &libraryLog{to: l.to, name: strings.TrimPrefix(l.name+"."+name, "."), args: l.args}
+	return &libraryLog{to: l.to, name: strings.TrimPrefix(l.name+"."+name, "."), args: l.args, said: l.said}
 }
 
 func (l *libraryLog) ResetNamed(name string) hclog.Logger {
-	return &libraryLog{to: l.to, name: name, args: l.args}
+	return &libraryLog{to: l.to, name: name, args: l.args, said: l.said}
 }
 
 func (l *libraryLog) SetLevel(hclog.Level) {} // the level is that of the slog.Logger

@@ -39,7 +39,7 @@ type Store struct {
 	barred     atomic.Pointer[reason] // why the state is not to be shown; nil if it is
 	pending    chan struct{}
 	maxBetween uint64
-	stamped    atomic.Uint64 // the highest time given to a command
+	clock      *memory.Clock // gives the times of commands
 	counts     counts
 
 	closing atomic.Bool
@@ -64,6 +64,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{
 		opts:    o,
+		clock:   memory.NewClock(o.Clock),
 		ledOnce: make(chan struct{}),
 		pending: make(chan struct{}, maxPending),
 		done:    make(chan struct{}),

@@ -95,11 +95,17 @@ func (a *api) count(call string) int {
 // join runs a member; stop ends it and gives what Run returned.
 func join(t *testing.T, a *api) (m *Member, log *strings.Builder, stop func() error) {
 	t.Helper()
+	return joinAgain(t, a, false)
+}
+
+// joinAgain runs a member that may have been one before.
+func joinAgain(t *testing.T, a *api, wasMember bool) (m *Member, log *strings.Builder, stop func() error) {
+	t.Helper()
 	log = new(strings.Builder)
 	m = New(Options{API: a, Logger: slog.New(slog.NewTextHandler(log, nil)), Jitter: func(int64) int64 { return 0 }})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx, apiclient.Registration{NodeID: "b1"}) }()
+	go func() { ended <- m.Run(ctx, apiclient.Registration{NodeID: "b1"}, wasMember) }()
 	synctest.Wait()
 	return m, log, func() error {
 		cancel()
@@ -206,6 +212,27 @@ func TestARefusedRegistrationEndsIt(t *testing.T) {
 			t.Errorf("%v after %d attempts", err, a.count("register"))
 		}
 	})
+}
+
+// A control plane that lost its keys does not end a broker that serves from what
+// it knew; one that says that the address is taken does.
+func TestARefusedCredentialDoesNotEndAMember(t *testing.T) {
+	for status, ends := range map[int]bool{401: false, 403: false, 409: true, 400: true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &api{register: func() error { return &apiclient.Error{Status: status} }}
+			m, _, stop := joinAgain(t, a, true)
+			time.Sleep(time.Minute)
+			a.set(func() { a.register = nil })
+			time.Sleep(11 * time.Second)
+			if m.Registered() == ends {
+				t.Errorf("after %d it is registered: %t", status, m.Registered())
+			}
+			var refused *RefusedError
+			if err := stop(); errors.As(err, &refused) != ends {
+				t.Errorf("after %d it ended with %v", status, err)
+			}
+		})
+	}
 }
 
 func TestAnAbsentControlPlaneIsAskedAgain(t *testing.T) {
