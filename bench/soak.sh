@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The long campaigns: every fuzz target for FUZZTIME, the campaigns of the log
-# SOAK times their usual size, KILLS kills of a node in each of the kill
-# campaigns, then all tests COUNT times with the race detector in shuffled
-# order.
+# SOAK times their usual size, KILLS kills of a node or an instance of the control
+# plane in each of the kill campaigns, a rolling restart for every tenth of them
+# and 1,000 changes of metadata for every SOAK, then all tests COUNT times with
+# the race detector in shuffled order.
 #   bench/soak.sh FUZZTIME COUNT SOAK KILLS
 set -euo pipefail
 fuzztime=${1:-2m}
@@ -22,7 +23,7 @@ echo "== campaigns, $soak times their size"
 SOAK=$soak go test -count=1 -timeout 12h ./storage/... ./broker/...
 
 echo "== $kills kills"
-KILLS=$kills go test -count=1 -v -timeout 6h ./durability
+KILLS=$kills ROUNDS=$((kills / 10 + 1)) CHANGES=$((soak * 1000)) go test -count=1 -v -timeout 6h ./durability/...
 
 echo "== tests $count times"
 go test -race -shuffle=on -count="$count" -timeout 6h ./...

@@ -10,6 +10,10 @@ import (
 // probesTimeout is what a scrape in flight may take at the very end.
 const probesTimeout = time.Second
 
+// maxLinger is how long clients have to leave connections that they use, where
+// the predrain is no shorter.
+const maxLinger = 250 * time.Millisecond
+
 // errCut says that the shutdown cut work off.
 var errCut = errors.New("work in flight was cut off by the deadline of the shutdown")
 
@@ -36,7 +40,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	last, cancel := context.WithTimeout(context.Background(), probesTimeout)
 	defer cancel()
-	s.probes.shutdown(last)
+	s.probes.shutdown(last, 0)
 	return s.err
 }
 
@@ -71,7 +75,7 @@ func (s *Server) drain() (cut bool) {
 			continue
 		}
 		wait.Go(func() {
-			if l.shutdown(ctx) {
+			if l.shutdown(ctx, min(maxLinger, s.o.ShutdownPredrain)) {
 				forced(name)
 			}
 		})

@@ -128,7 +128,7 @@ func (p *pass) lost(s *shard) (Code, string) {
 func (p *pass) whyNobody(s *shard) (Code, string) {
 	switch {
 	case p.eligible == 0:
-		return NoLiveNode, "no broker is live: start one"
+		return NoLiveNode, "no registered broker is live: start one with a node id (a broker without one serves every shard by itself)"
 	case p.suitable(s.own) == 0:
 		return NoNodeInRegion, fmt.Sprintf("no broker is live in region %q or in one that is bridged from it: start one there, "+
 			"or add a bridge", s.own.region)

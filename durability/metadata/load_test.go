@@ -19,6 +19,7 @@ type load struct {
 	p         *plane
 	tally     tally
 	beats     atomic.Int64
+	joined    atomic.Int64
 	nodes     []string
 	followers []*follower
 	writers   []*writer
@@ -65,6 +66,12 @@ func startLoad(t *testing.T, p *plane, insists bool) *load {
 		l.writers = append(l.writers, w)
 		l.goes(fmt.Sprintf("writer %d", n), func() error { return w.run(l.ctx, l.stop, 0) })
 	}
+	eventually(t, "every node is a member", func() error {
+		if n := l.joined.Load(); n < loadNodes {
+			return fmt.Errorf("%d of %d are", n, loadNodes)
+		}
+		return nil
+	})
 	l.progress(t, "at first")
 	return l
 }
@@ -94,6 +101,7 @@ func (l *load) beat(api *apiclient.Client, id string, n int) error {
 	if err != nil {
 		return err
 	}
+	l.joined.Add(1)
 	for {
 		select {
 		case <-l.stop:

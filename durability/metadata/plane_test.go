@@ -154,6 +154,13 @@ func (p *plane) beginShop() {
 	defer cancel()
 	_, err := p.client(p.admin).CreateNamespace(ctx, model.Namespace{TenantID: shop, Namespace: inShop.Namespace, DisplayName: "default"})
 	must(p.t, err)
+	// A member of a group that is behind does not know the keys of a new tenant.
+	for n, url := range p.urls {
+		eventually(p.t, fmt.Sprintf("instance %d knows the tenant", n+1), func() error {
+			_, err := onceClient(p.t, url, p.admin).Streams(ctx, inShop)
+			return err
+		})
+	}
 }
 
 func (p *plane) initialize(tenant, user string, policies []model.Policy) {

@@ -146,6 +146,8 @@ func explainControl(ctx context.Context, err error) error {
 		return out.hinting("\"felix whoami\" shows what the token allows")
 	case 404:
 		out.Exit = ExitNotFound
+	case 503:
+		return out.hinting("it cannot be done just now; a change may still happen, so look before you repeat it")
 	}
 	return out
 }

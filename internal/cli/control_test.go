@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -249,6 +250,15 @@ func TestTenantInit(t *testing.T) {
 		t.Errorf("the secret is told: %q", said)
 	}
 	newTestApp(t, nil).fails(t, ExitUsage, args...)
+	for _, missing := range []string{"--issuer", "--audience", "--admin"} {
+		at := slices.Index(args, missing)
+		ta.fails(t, ExitUsage, slices.Delete(slices.Clone(args), at, at+2)...)
+	}
+	// The authorities of the API's TLS do not matter to a listener without.
+	ta.runs(t, append(slices.Clone(args), "--controlplane-ca-file", "gone.pem", "--broker-group", "brokers")...)
+	if policies, err = p.Store().Policies(t.Context(), "more"); err != nil || len(keep(policies, func(p model.Policy) bool { return p.Object == "cluster:*" && p.Subject == brokerRole })) != 2 {
+		t.Errorf("brokers may %v (%v)", policies, err)
+	}
 }
 
 func TestTokenInspect(t *testing.T) {

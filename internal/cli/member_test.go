@@ -60,12 +60,14 @@ func TestVerbsOnAMember(t *testing.T) {
 	waitFor(t, func() bool {
 		broker.out.Reset()
 		broker.errs.Reset()
+		view = topologyView{}
 		if broker.Run(t.Context(), []string{"topology", "orders", "--json"}) != ExitOK || json.Unmarshal(broker.out.Bytes(), &view) != nil {
 			return false
 		}
-		return len(view.Shards) == 2 && view.Shards[0].Leader == "b1" && view.Shards[1].Leader == "b1" && view.Shards[0].Unavailable == "" && view.Shards[1].Unavailable == ""
+		served := keep(view.Shards, func(s topologyShard) bool { return s.Leader == "b1" && s.Addr == public && s.Unavailable == "" })
+		return len(served) == 2 && len(view.Brokers) == 1 // the addresses of nodes are read now and then
 	})
-	if view.Shards[1].Addr != public || view.Shards[1].Shard != 1 || len(view.Brokers) != 1 || view.Brokers[0] != (topologyBroker{"b1", public}) {
+	if view.Shards[1].Shard != 1 || view.Brokers[0] != (topologyBroker{"b1", public}) {
 		t.Errorf("%+v", view)
 	}
 	if out := broker.runs(t, "topology", "orders"); !strings.Contains(out, "b1      "+public) || !strings.Contains(out, "served") {

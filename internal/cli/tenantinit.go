@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/felixlog/felix/controlplane/apiclient"
@@ -46,6 +48,9 @@ begin with an operator's tenant.`,
 			by, err := a.resolve(cmd.Flags())
 			if err != nil {
 				return err
+			}
+			if !strings.HasPrefix(f.url, "https:") {
+				by.ControlPlaneCAFile = "" // it is for the API; this listener may be without TLS on its machine
 			}
 			api, err := a.openAPI(&by, f.url)
 			if err != nil {

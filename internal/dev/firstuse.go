@@ -25,9 +25,14 @@ const lookAgain = 2 * time.Millisecond
 // create is a [session.Creator]. It waits for the feed to bring what was made: on
 // its way it passes what was deleted under the same name before.
 func (c *creator) create(ctx context.Context, kind broker.Kind, name broker.StreamName) error {
-	err := c.make(ctx, kind, name)
-	if err != nil && apiclient.StatusOf(err) != http.StatusConflict {
-		return err
+	switch err := c.make(ctx, kind, name); apiclient.StatusOf(err) {
+	case http.StatusNotFound:
+		return &broker.NotFoundError{Kind: broker.KindNamespace, Name: name.Tenant + "/" + name.Namespace}
+	case http.StatusConflict: // it is there
+	default:
+		if err != nil {
+			return err
+		}
 	}
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()

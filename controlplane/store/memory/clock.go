@@ -15,7 +15,9 @@ type Clock struct {
 
 	mu   sync.Mutex
 	base uint64    // a time that was given
-	at   time.Time // when
+	at   time.Time // when that was
+	last uint64    // given
+	read time.Time // when
 }
 
 // NewClock returns a clock that follows now.
@@ -26,14 +28,14 @@ func (c *Clock) Millis(floor uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	passed := now.Sub(c.at)
-	if passed < 0 || c.at.IsZero() {
-		passed, c.at = 0, now
+	if now.Before(c.read) { // without a monotonic reading it steps
+		c.base, c.at = c.last, now
 	}
-	going := c.base + uint64(passed.Milliseconds())
-	if given := max(uint64(max(now.UnixMilli(), 0)), floor); given > going {
-		c.base, c.at = given, now
-		return given
+	c.read = now
+	going := c.base + uint64(now.Sub(c.at).Milliseconds())
+	if given := max(uint64(max(now.UnixMilli(), 0)), floor); c.at.IsZero() || given > going {
+		c.base, c.at, going = given, now, given
 	}
+	c.last = going
 	return going
 }

@@ -19,8 +19,8 @@ func TestClockGoesOn(t *testing.T) {
 		if from < last {
 			t.Fatalf("a step of %v took it back from %d to %d", step, last, from)
 		}
-		if step > 0 && from != uint64(now.UnixMilli()) {
-			t.Errorf("a step of %v led to %d, want %d", step, from, now.UnixMilli())
+		if from < uint64(now.UnixMilli()) {
+			t.Errorf("a step of %v led to %d, which is before %d", step, from, now.UnixMilli())
 		}
 		// Steps of less than a millisecond add up.
 		for range 4000 {

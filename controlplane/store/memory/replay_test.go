@@ -31,10 +31,10 @@ func newRecorder(l store.Limits, clock func() time.Time) *recorder {
 	if clock == nil {
 		clock = time.Now
 	}
-	r := &recorder{direct: direct{clock: clock}}
+	r := &recorder{direct: direct{clock: NewClock(clock)}}
 	r.machine = NewMachine(NewState(l), r, Hooks{
 		Name: "memory",
-		Now:  func(context.Context) (uint64, error) { return max(r.millis(), r.machine.Clock()), nil },
+		Now:  func(context.Context) (uint64, error) { return r.millis(), nil },
 	})
 	return r
 }

@@ -11,7 +11,7 @@ import (
 
 // A Creator makes a stream or cache where the catalog is kept, for its first use
 // here, and returns once this node serves it. One that is there already is no
-// error.
+// error; a namespace that is not there is a [*broker.NotFoundError].
 type Creator func(ctx context.Context, kind broker.Kind, name broker.StreamName) error
 
 // createTimeout bounds a [Creator].
@@ -52,7 +52,12 @@ func (s *Server) appear(kind broker.Kind, f firstUse) error {
 	if s.cfg.Create != nil {
 		ctx, cancel := context.WithTimeout(s.drained, createTimeout)
 		defer cancel()
-		if err := s.cfg.Create(ctx, kind, f.names); err != nil {
+		err := s.cfg.Create(ctx, kind, f.names)
+		var missing *broker.NotFoundError
+		if errors.As(err, &missing) {
+			return missing
+		}
+		if err != nil {
 			s.log.Warn("not created on first use", "kind", kind, "name", f.names, "error", err)
 			return refuse(wire.CodeNotFound, string(kind)+" not found, and it could not be created on first use just now")
 		}
