@@ -12,7 +12,7 @@ const probesTimeout = time.Second
 
 // maxLinger is how long clients have to leave connections that they use, where
 // the predrain is no shorter.
-const maxLinger = 250 * time.Millisecond
+const maxLinger = time.Second
 
 // errCut says that the shutdown cut work off.
 var errCut = errors.New("work in flight was cut off by the deadline of the shutdown")

@@ -1,8 +1,11 @@
 package controlplane
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -71,5 +74,54 @@ func TestPredrainIsCutShort(t *testing.T) {
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A client that uses its connection when the listener closes is answered, told to
+// leave with an answer, and never cut off without one.
+func TestClientsAreToldToLeave(t *testing.T) {
+	l, err := listen("test", "127.0.0.1:0", 16, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", l.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	ask := func() (told bool) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.addr(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := req.Write(conn); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(in, req)
+		if err != nil {
+			t.Fatalf("a request is not answered: %v", err)
+		}
+		_ = res.Body.Close()
+		return res.Close
+	}
+	if ask() {
+		t.Error("it is told to leave at once")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { ended <- l.shutdown(ctx, time.Hour) }()
+	for !ask() {
+	}
+	cancel()
+	if <-ended {
+		t.Error("work was cut off")
+	}
+	if other, err := net.Dial("tcp", l.addr()); err == nil {
+		_ = other.Close()
+		t.Error("connections are still accepted")
 	}
 }

@@ -43,7 +43,7 @@ func (w *writer) together(ctx context.Context, chunk []*placement.Decision) bool
 	results, err := w.p.o.Store.PutAssignmentsIf(ctx, puts, w.token)
 	if err != nil {
 		if len(chunk) == 1 || unsure(err) {
-			w.p.failed(ctx, "write an assignment", err)
+			w.refused(ctx, err)
 			return !unsure(err)
 		}
 		return w.apart(ctx, chunk)
@@ -62,7 +62,7 @@ func (w *writer) apart(ctx context.Context, chunk []*placement.Decision) bool {
 	for _, d := range chunk {
 		result, err := w.p.o.Store.PutAssignmentIf(ctx, *d.Assignment, d.Expected, w.token)
 		if err != nil {
-			w.p.failed(ctx, "write an assignment", err)
+			w.refused(ctx, err)
 			if unsure(err) {
 				return false
 			}
@@ -73,6 +73,17 @@ func (w *writer) apart(ctx context.Context, chunk []*placement.Decision) bool {
 		}
 	}
 	return true
+}
+
+// refused tells of a write that was. A stream or cache that was deleted meanwhile
+// is no failure: the next plan does not have it.
+func (w *writer) refused(ctx context.Context, err error) {
+	var gone *store.NotFoundError
+	if errors.As(err, &gone) {
+		w.again = true
+		return
+	}
+	w.p.failed(ctx, "write an assignment", err)
 }
 
 // unsure says that nobody knows whether the write happened, and with it which

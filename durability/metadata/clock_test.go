@@ -35,7 +35,7 @@ const (
 
 // TestClockOfTheControlPlaneSteps sets the clock of an instance with its store
 // forth and back, under members that count their leases on clocks of their own.
-// No member is taken for down, the leader of the group stays, and a member that
+// No member is taken for down, a group of one goes on being led, and a member that
 // falls silent after the step is found.
 //
 // What does not hold: tokens end by the clock of the instance that is asked, so

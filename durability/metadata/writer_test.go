@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,11 +22,21 @@ type tally struct {
 	refused     atomic.Int64 // connections that were refused
 	broken      atomic.Int64 // connections that ended without an answer
 	repeats     atomic.Int64 // that found the work of an attempt that was not answered
+
+	mu    sync.Mutex
+	first []error // attempts that were not answered
 }
 
 func (t *tally) String() string {
 	return fmt.Sprintf("%d writes done; attempts answered with 503: %d, refused: %d, not answered: %d; repeats that found it done: %d",
 		t.done.Load(), t.unavailable.Load(), t.refused.Load(), t.broken.Load(), t.repeats.Load())
+}
+
+// silent are the first attempts that were not answered.
+func (t *tally) silent() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(t.first...)
 }
 
 // A failure is how an attempt went wrong.
@@ -55,7 +66,11 @@ func (t *tally) judge(err error) failure {
 		t.refused.Add(1)
 		return notReached
 	}
-	t.broken.Add(1)
+	if t.broken.Add(1) <= 10 {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.first = append(t.first, err)
+	}
 	return unanswered
 }
 
