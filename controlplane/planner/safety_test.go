@@ -138,7 +138,8 @@ func TestPromotionNeedsAFreshReport(t *testing.T) {
 	c.report(k, false, map[string]uint64{"b": 0})
 	c.clock.advance(35*time.Second + time.Millisecond)
 	unplaced("a report of 35 s ago")
-	c.clock.advance(-time.Millisecond)
+	c.report(k, false, map[string]uint64{"b": 0})
+	c.clock.advance(35 * time.Second)
 	p.pass(c.ctx)
 	if a := c.at(k); a.Leader != "b" || len(a.Replicas) != 1 || a.Replicas[0] != "a" {
 		t.Errorf("a fresh report of a caught-up follower: %+v", a)
