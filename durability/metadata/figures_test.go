@@ -105,22 +105,9 @@ func benchHeartbeats(b *testing.B, p *plane, others ...int) {
 func (p *plane) cpu(b *testing.B) []time.Duration {
 	used := make([]time.Duration, len(p.instances))
 	for n, i := range p.instances {
-		used[n] = time.Duration(metric(b, i, "process_cpu_seconds_total") * float64(time.Second))
+		used[n] = children(b, i.cmd.Process.Pid)
 	}
 	return used
-}
-
-func metric(b *testing.B, i *process, name string) float64 {
-	b.Helper()
-	for line := range strings.Lines(metrics(i)) {
-		if text, found := strings.CutPrefix(line, name+" "); found {
-			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			must(b, err)
-			return value
-		}
-	}
-	b.Fatalf("%s tells nothing of %s", i.name, name)
-	return 0
 }
 
 // children is what processes and their children have used, in ticks of a
