@@ -23,7 +23,7 @@ import (
 
 // raftWatch is how often a Raft member looks whether another took a write that
 // it has to plan for. The look is local.
-const raftWatch = 100 * time.Millisecond
+const raftWatch = 20 * time.Millisecond
 
 // A Server is a running instance.
 type Server struct {

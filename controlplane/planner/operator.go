@@ -96,6 +96,7 @@ func (p *Planner) operate(
 			return MoveResult{Step: string(d.Action), Assignment: result.Written}, nil
 		case store.Stale:
 			p.o.Observer.ShardAssignmentWriteConflict()
+			p.doubts.Store(true)
 		case store.Fenced:
 			p.o.Observer.PlacementWriteFenced()
 			if !sleep(ctx, fencedWait) {

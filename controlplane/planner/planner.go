@@ -24,13 +24,17 @@ type Planner struct {
 	held      bool                      // the lease, as the last tick saw it; of Run
 	fenced    map[model.ShardKey]uint64 // when this instance fenced a move; under turn
 	seen      seen
+
+	reading chan struct{} // held by whoever reads
+	kept    *kept         // under reading
+	doubts  atomic.Bool   // what is kept did not fit what the store holds
 }
 
 // New makes a planner. It does nothing before Run.
 func New(o Options) *Planner {
 	return &Planner{
 		o: o.withDefaults(), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		fenced: make(map[model.ShardKey]uint64),
+		fenced: make(map[model.ShardKey]uint64), reading: make(chan struct{}, 1), kept: newKept(o.Store),
 	}
 }
 

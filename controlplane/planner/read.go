@@ -16,11 +16,21 @@ type reading struct {
 	reports []model.ReplicaReport // of any age
 }
 
-// read reads everything. The token comes first, so that whatever is written
-// meanwhile fences what is decided; the clock comes last, so that no report looks
-// younger than it is.
+// read reads everything, of what is large only what has changed. The token comes
+// first, so that whatever is written meanwhile fences what is decided; the clock
+// comes last, so that no report looks younger than it is.
 func (p *Planner) read(ctx context.Context) (*reading, error) {
-	s, r := p.o.Store, &reading{}
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p.doubts.Swap(false) {
+		p.kept.doubt()
+	}
+	p.kept.upTo(p.o.Clock())
+	s, k, r := p.o.Store, p.kept, &reading{}
 	in := &r.input
 	in.Policy = p.o.Policy
 	steps := []struct {
@@ -30,18 +40,10 @@ func (p *Planner) read(ctx context.Context) (*reading, error) {
 		{"the placement token", func() (err error) { r.token, err = s.PlacementToken(ctx); return }},
 		{"the pause", func() (err error) { in.Paused, err = s.MovesPaused(ctx); return }},
 		{"the nodes", func() (err error) { in.Nodes, err = s.Nodes(ctx); return }},
-		{"the streams", func() error {
-			snap, err := s.StreamsSnapshot(ctx)
-			in.Streams = snap.Items
-			return err
-		}},
-		{"the caches", func() error {
-			snap, err := s.CachesSnapshot(ctx)
-			in.Caches = snap.Items
-			return err
-		}},
+		{"the streams", func() (err error) { in.Streams, err = k.streams.read(ctx); return }},
+		{"the caches", func() (err error) { in.Caches, err = k.caches.read(ctx); return }},
 		{"the bridges", func() (err error) { in.Bridges, err = s.Bridges(ctx); return }},
-		{"the assignments", func() (err error) { in.Assignments, err = s.Assignments(ctx); return }},
+		{"the assignments", func() (err error) { in.Assignments, err = k.assignments.read(ctx); return }},
 		{"the reports", func() (err error) { r.reports, err = s.Reports(ctx); return }},
 		{"the clock", func() (err error) { in.NowMillis, err = s.NowMillis(ctx); return }},
 	}

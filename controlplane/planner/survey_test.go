@@ -45,7 +45,7 @@ func TestViewsOfMovesAndCopies(t *testing.T) {
 }
 
 func TestNodeViewSaysWhy(t *testing.T) {
-	p := New(Options{})
+	p := inMemory(t).planner(0)
 	const now = 1_000_000
 	node := func(l model.Lifecycle, age, weight uint64) model.Node {
 		return model.Node{

@@ -78,6 +78,7 @@ func (w *writer) apart(ctx context.Context, chunk []*placement.Decision) bool {
 // refused tells of a write that was. A stream or cache that was deleted meanwhile
 // is no failure: the next plan does not have it.
 func (w *writer) refused(ctx context.Context, err error) {
+	w.p.doubts.Store(true)
 	var gone *store.NotFoundError
 	if errors.As(err, &gone) {
 		w.again = true
@@ -103,6 +104,7 @@ func (w *writer) done(ctx context.Context, d *placement.Decision, r store.PutRes
 		return false
 	case store.Stale:
 		w.p.o.Observer.ShardAssignmentWriteConflict()
+		w.p.doubts.Store(true)
 		w.again = true
 		return true
 	}
