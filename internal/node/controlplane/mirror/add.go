@@ -20,20 +20,26 @@ func (m *Mirror) add(try tryFunc) {
 			m.served.namespaces[k] = struct{}{}
 		}
 	}
-	for k, c := range m.pic.caches {
-		if have, is := m.served.caches[k]; is && have == c.rec || !m.hasNamespace(k.TenantID, k.Namespace) {
+	for k := range among(m.looked.all, m.looked.caches, m.pic.caches) {
+		want := m.pic.caches[k].rec
+		if have, is := m.served.caches[k]; is && have == want {
 			continue
 		}
-		if try("add cache "+cacheName(k), m.addCache(c.rec)) {
-			m.served.caches[k] = c.rec
+		if m.hasNamespace(k.TenantID, k.Namespace) && try("add cache "+cacheName(k), m.addCache(want)) {
+			m.served.caches[k] = want
+		} else {
+			m.pic.touched.cache(want)
 		}
 	}
-	for k, s := range m.pic.streams {
-		if have, is := m.served.streams[k]; is && sameStream(have, s.rec) || !m.hasNamespace(k.TenantID, k.Namespace) {
+	for k := range among(m.looked.all, m.looked.streams, m.pic.streams) {
+		want := m.pic.streams[k].rec
+		if have, is := m.served.streams[k]; is && sameStream(have, want) {
 			continue
 		}
-		if try("add stream "+streamName(k), m.addStream(s.rec)) {
-			m.served.streams[k] = s.rec
+		if m.hasNamespace(k.TenantID, k.Namespace) && try("add stream "+streamName(k), m.addStream(want)) {
+			m.served.streams[k] = want
+		} else {
+			m.pic.touched.stream(want)
 		}
 	}
 }

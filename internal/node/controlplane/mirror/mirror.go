@@ -47,10 +47,10 @@ type Mirror struct {
 	pass   sync.Mutex
 	pic    *picture
 	served served
+	looked touched           // what the last reconciliation looked at
 	failed map[string]string // what could not be done, and why
 	silent map[string]string // feeds that cannot be read, and why
 	named  []string          // what was last said to be missing
-	loaded bool              // the picture of an earlier run waits to be served
 }
 
 // New returns a mirror with an empty picture.
@@ -110,7 +110,7 @@ func (m *Mirror) Load(s *State) {
 	m.pass.Lock()
 	defer m.pass.Unlock()
 	s.into(m.pic, m.o.Routes)
-	m.loaded = true
+	m.pic.touched.all = true // it waits to be served
 }
 
 // State is what the picture holds, for a later run. It waits for a pass that is

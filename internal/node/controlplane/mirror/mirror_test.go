@@ -71,7 +71,18 @@ func TestFollowsWritersThatNeverRest(t *testing.T) {
 			}
 			for range 400 {
 				r.write(random)
-				if random.IntN(12) == 0 {
+				switch random.IntN(24) {
+				case 0:
+					// Now and then some steps fail: they are taken again.
+					r.target.fail = func(string) error {
+						if random.IntN(3) == 0 {
+							return errAway
+						}
+						return nil
+					}
+					r.pass()
+					r.target.fail = nil
+				case 1, 2:
 					r.pass()
 					r.agrees("b1")
 				}
@@ -87,6 +98,41 @@ func TestFollowsWritersThatNeverRest(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNamespaceMadeAnewDuringAPass: what is deleted and made anew between the
+// reading of two feeds is the new one.
+func TestNamespaceMadeAnewDuringAPass(t *testing.T) {
+	for _, tenant := range []bool{false, true} {
+		r := newRig(t, "b1")
+		r.node("b1")
+		r.tenant("t1")
+		r.stream("t1", "orders")
+		r.cache("t1", "settings")
+		r.pass()
+		r.source.set(func() {
+			r.source.fail = func(call string) error {
+				if call != "caches changes" {
+					return nil
+				}
+				r.source.fail = nil
+				if tenant {
+					must(t, r.store.DeleteTenant(t.Context(), "t1"))
+					r.tenant("t1")
+				} else {
+					k := model.NamespaceKey{TenantID: "t1", Namespace: "n"}
+					must(t, r.store.DeleteNamespace(t.Context(), k))
+					must(t, r.store.CreateNamespace(t.Context(), model.Namespace{TenantID: "t1", Namespace: "n"}))
+				}
+				r.cache("t1", "settings")
+				r.assign(shardOf(r.stream("t1", "orders"), 0), "b1")
+				return nil
+			}
+		})
+		r.pass()
+		r.pass()
+		r.agrees("b1")
 	}
 }
 

@@ -117,6 +117,55 @@ func TestAnotherUIDWithoutATombstone(t *testing.T) {
 	}
 }
 
+// TestDeletionWhoseTombstonesAreForgotten: a tenant that is deleted, and made
+// anew, takes with it what was in it, though no feed goes back so far. What was
+// made since is no part of that: it does not go because it is lost later.
+func TestDeletionWhoseTombstonesAreForgotten(t *testing.T) {
+	r := newRig(t, "")
+	r.tenant("t1")
+	r.stream("t1", "orders")
+	r.cache("t1", "settings")
+	r.pass()
+	must(t, r.store.DeleteTenant(t.Context(), "t1"))
+	r.tenant("t1")
+	r.stream("t1", "since")
+	// More changes, and tombstones, than there is room for, but not of tenants.
+	for n := range 30 {
+		s, c := r.stream("t1", fmt.Sprint("s", n)), r.cache("t1", fmt.Sprint("c", n))
+		must(t, r.store.DeleteStream(t.Context(), s.Key()))
+		must(t, r.store.DeleteCache(t.Context(), c.Key()))
+	}
+	r.pass()
+	r.agrees("")
+	if r.mirror.Stats().Missing != 0 {
+		t.Error("what was deleted with its tenant counts as missing")
+	}
+
+	// Deleted and made anew between two feeds, so that the new ones are known first.
+	r.source.set(func() {
+		r.source.fail = func(call string) error {
+			if call == "caches changes" {
+				r.source.fail = nil
+				must(t, r.store.DeleteTenant(t.Context(), "t1"))
+				r.tenant("t1")
+				r.stream("t1", "orders")
+				r.cache("t1", "settings")
+			}
+			return nil
+		}
+	})
+	r.pass()
+	r.pass()
+	before := r.target.holds()
+	r.source.set(func() { r.source.store = openStore(t) })
+	for range resetLooks {
+		r.pass()
+	}
+	if got := r.target.holds(); !slices.Equal(got, before) {
+		t.Errorf("target holds\n%s\nbefore it held\n%s", strings.Join(got, "\n"), strings.Join(before, "\n"))
+	}
+}
+
 func TestDataStaysWhileItsRemovalFails(t *testing.T) {
 	r := newRig(t, "")
 	r.tenant("t1")

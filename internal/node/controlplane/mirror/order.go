@@ -11,7 +11,8 @@ func (m *Mirror) order(try tryFunc) {
 	if m.o.NodeID == "" {
 		return
 	}
-	for k, have := range m.served.shards {
+	for k := range among(m.looked.all, m.looked.shards, m.served.shards) {
+		have := m.served.shards[k]
 		a, found := m.pic.assignments[k]
 		if found && a.Leader == m.o.NodeID {
 			continue
@@ -27,6 +28,8 @@ func (m *Mirror) order(try tryFunc) {
 		}
 		if try("unassign "+k.String(), err) {
 			delete(m.served.shards, k)
+		} else {
+			m.pic.touched.shard(k)
 		}
 	}
 	for _, k := range m.ours() {
@@ -41,16 +44,18 @@ func (m *Mirror) order(try tryFunc) {
 		}
 		if try("assign "+k.String(), m.o.Target.Assign(k, next.generation)) {
 			m.served.shards[k] = next
+		} else {
+			m.pic.touched.shard(k)
 		}
 	}
 }
 
-// ours are the shards assigned to this broker of what it serves, in their
-// order.
+// ours are the shards to look at that are assigned to this broker, of what it
+// serves, in their order.
 func (m *Mirror) ours() []model.ShardKey {
 	var keys []model.ShardKey
-	for k, a := range m.pic.assignments {
-		if a.Leader != m.o.NodeID {
+	for k := range among(m.looked.all, m.looked.shards, m.pic.assignments) {
+		if m.pic.assignments[k].Leader != m.o.NodeID {
 			continue
 		}
 		var shards uint32

@@ -38,12 +38,15 @@ func (m *Mirror) makePass(ctx context.Context) error {
 		}
 	}
 	if whole {
+		m.pic.spare()
 		m.pic.dropEmpty()
 	}
-	if changed || m.loaded || len(m.failed) > 0 || len(m.pic.graves) > 0 {
-		m.loaded = false
+	if changed || m.pic.touched.any() || len(m.failed) > 0 || len(m.pic.graves) > 0 {
 		m.reconcile(ctx)
-		m.tellMissing()
+		if m.looked.all || len(m.named) > 0 {
+			m.tellMissing()
+		}
+		m.publishLeads()
 	}
 	m.publish()
 	m.view.ended(whole, failures)

@@ -21,12 +21,16 @@ type picture struct {
 	// which it was, as far as the control plane still lists them.
 	graves map[grave]model.Tombstone
 	buried map[grave]struct{}
+
+	touched touched
+	dooms   bool // something is doomed
 }
 
-// held is a record; missing says that a snapshot lacked it.
+// held is a record; missing says that a snapshot lacked it, and doomed that what
+// it was in was deleted, before its own feed was read.
 type held[T any] struct {
-	rec     T
-	missing bool
+	rec             T
+	missing, doomed bool
 }
 
 // A grave names the data of one uid of a stream or cache.
@@ -45,13 +49,14 @@ func newPicture() *picture {
 		streams: make(map[model.StreamKey]held[model.Stream]), caches: make(map[model.CacheKey]held[model.Cache]),
 		assignments: make(map[model.ShardKey]model.Assignment),
 		graves:      make(map[grave]model.Tombstone), buried: make(map[grave]struct{}),
+		touched: newTouched(),
 	}
 }
 
 var errChange = errors.New("a change without its record")
 
 // replace makes have what a snapshot says. A record it lacks stays, marked as
-// missing, unless gone says that it was deleted.
+// missing, unless it is doomed or gone says that it was deleted.
 func replace[K comparable, T any](have map[K]held[T], items []T, key func(T) K, gone func(T) bool) {
 	named := make(map[K]struct{}, len(items))
 	for _, item := range items {
@@ -63,7 +68,7 @@ func replace[K comparable, T any](have map[K]held[T], items []T, key func(T) K, 
 		if _, still := named[k]; still {
 			continue
 		}
-		if gone(h.rec) {
+		if h.doomed || gone(h.rec) {
 			delete(have, k)
 		} else {
 			have[k] = held[T]{rec: h.rec, missing: true}
@@ -74,14 +79,17 @@ func replace[K comparable, T any](have map[K]held[T], items []T, key func(T) K, 
 // A tenant or namespace that a snapshot lacks stays for now: what is in it
 // decides (see dropEmpty).
 func (p *picture) replaceTenants(s model.Snapshot[model.Tenant], _ bool) {
+	p.touched.all = true
 	replace(p.tenants, s.Items, func(t model.Tenant) string { return t.TenantID }, func(model.Tenant) bool { return false })
 }
 
 func (p *picture) replaceNamespaces(s model.Snapshot[model.Namespace], _ bool) {
+	p.touched.all = true
 	replace(p.namespaces, s.Items, model.Namespace.Key, func(model.Namespace) bool { return false })
 }
 
 func (p *picture) replaceStreams(s model.Snapshot[model.Stream], _ bool) {
+	p.touched.all = true
 	graves := p.listed(model.StreamShard, s.Tombstones)
 	replace(p.streams, s.Items, model.Stream.Key, func(s model.Stream) bool {
 		_, dead := graves[grave{model.StreamShard, s.TenantID, s.Namespace, s.Stream, s.UID}]
@@ -90,6 +98,7 @@ func (p *picture) replaceStreams(s model.Snapshot[model.Stream], _ bool) {
 }
 
 func (p *picture) replaceCaches(s model.Snapshot[model.Cache], _ bool) {
+	p.touched.all = true
 	graves := p.listed(model.CacheShard, s.Tombstones)
 	replace(p.caches, s.Items, model.Cache.Key, func(c model.Cache) bool {
 		_, dead := graves[grave{model.CacheShard, c.TenantID, c.Namespace, c.Cache, c.UID}]
@@ -127,6 +136,7 @@ func (p *picture) bury(t model.Tombstone) {
 // of generations an older one is not taken back; a shard whose owner the
 // control plane does not know of keeps its place.
 func (p *picture) replaceAssignments(s model.Snapshot[model.Assignment], reset bool, routes Routes) {
+	p.touched.all = true
 	named := make(map[model.ShardKey]struct{}, len(s.Items))
 	for _, a := range s.Items {
 		k := shardKey(a.ShardKey)
@@ -153,11 +163,13 @@ func shardKey(k model.ShardKey) model.ShardKey {
 func (p *picture) place(k model.ShardKey, a model.Assignment, routes Routes) {
 	a.ShardKey = k
 	p.assignments[k] = a
+	p.touched.shard(k)
 	routes.SetRoute(a)
 }
 
 func (p *picture) release(k model.ShardKey, routes Routes) {
 	delete(p.assignments, k)
+	p.touched.shard(k)
 	routes.DropRoute(k)
 }
 
@@ -171,6 +183,9 @@ func (p *picture) ownerMissing(k model.ShardKey) bool {
 // dropEmpty lets go of tenants and namespaces that the control plane does not
 // list any more and in which nothing is left to lose.
 func (p *picture) dropEmpty() {
+	if !anyMissing(p.namespaces) && !anyMissing(p.tenants) {
+		return
+	}
 	full, used := make(map[model.NamespaceKey]bool), make(map[string]bool)
 	for k := range p.streams {
 		full[model.NamespaceKey{TenantID: k.TenantID, Namespace: k.Namespace}] = true
@@ -183,6 +198,15 @@ func (p *picture) dropEmpty() {
 		used[k.TenantID] = true
 	}
 	maps.DeleteFunc(p.tenants, func(k string, h held[model.Tenant]) bool { return h.missing && !used[k] })
+}
+
+func anyMissing[K comparable, T any](all map[K]held[T]) bool {
+	for _, h := range all {
+		if h.missing {
+			return true
+		}
+	}
+	return false
 }
 
 // missing names what is served although the control plane does not list it.

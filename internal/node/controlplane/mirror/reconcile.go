@@ -34,8 +34,10 @@ func newServed() served {
 
 // reconcile makes the target agree with the picture: first what goes, then data
 // that goes, then what comes, then who serves what. What cannot be done is told
-// once and tried again at the next pass; the rest is done. mu is held.
+// once and tried again at the next pass; the rest is done. It looks at what is
+// touched. pass is held.
 func (m *Mirror) reconcile(ctx context.Context) {
+	m.looked, m.pic.touched = m.pic.touched, newTouched()
 	tried := make(map[string]bool)
 	try := func(what string, err error) bool {
 		tried[what] = true
@@ -76,33 +78,39 @@ func cacheName(k model.CacheKey) string   { return k.TenantID + "/" + k.Namespac
 
 // A stream that has another uid is another stream.
 func (m *Mirror) removeStreams(try tryFunc) {
-	for k, have := range m.served.streams {
+	for k := range among(m.looked.all, m.looked.streams, m.served.streams) {
+		have := m.served.streams[k]
 		if want, wanted := m.pic.streams[k]; wanted && want.rec.UID == have.UID {
 			continue
 		}
 		if try("remove stream "+streamName(k), m.o.Target.RemoveStream(k)) {
 			delete(m.served.streams, k)
-			m.forgetShards(model.StreamShard, k.TenantID, k.Namespace, k.Stream)
+			m.forgetShards(model.StreamShard, k.TenantID, k.Namespace, k.Stream, have.Shards)
+		} else {
+			m.pic.touched.stream(have)
 		}
 	}
 }
 
 func (m *Mirror) removeCaches(try tryFunc) {
-	for k, have := range m.served.caches {
+	for k := range among(m.looked.all, m.looked.caches, m.served.caches) {
+		have := m.served.caches[k]
 		if want, wanted := m.pic.caches[k]; wanted && want.rec.UID == have.UID {
 			continue
 		}
 		if try("remove cache "+cacheName(k), m.o.Target.RemoveCache(k)) {
 			delete(m.served.caches, k)
-			m.forgetShards(model.CacheShard, k.TenantID, k.Namespace, k.Cache)
+			m.forgetShards(model.CacheShard, k.TenantID, k.Namespace, k.Cache, have.Shards)
+		} else {
+			m.pic.touched.cache(have)
 		}
 	}
 }
 
-func (m *Mirror) forgetShards(kind model.ShardKind, tenant, namespace, name string) {
-	maps.DeleteFunc(m.served.shards, func(k model.ShardKey, _ order) bool {
-		return k.Kind == kind && k.TenantID == tenant && k.Namespace == namespace && k.Stream == name
-	})
+func (m *Mirror) forgetShards(kind model.ShardKind, tenant, namespace, name string, shards uint32) {
+	for n := range shards {
+		delete(m.served.shards, model.ShardKey{TenantID: tenant, Namespace: namespace, Stream: name, Shard: n, Kind: kind})
+	}
 }
 
 func (m *Mirror) removeNamespaces(try tryFunc) {
@@ -139,13 +147,16 @@ func (m *Mirror) forgetWithin(tenant string, namespace *string) {
 }
 
 // purge removes data of deleted streams and caches, before another of the same
-// name comes. The uid of what is wanted is never purged.
+// name comes. The uid of what is wanted, or still served, is never purged.
 func (m *Mirror) purge(ctx context.Context, try tryFunc) {
 	for g, t := range m.pic.graves {
 		if ctx.Err() != nil {
 			return
 		}
 		what := fmt.Sprintf("remove data of deleted %s %s/%s/%s", t.Kind, t.TenantID, t.Namespace, t.Name)
+		if m.serves(t) {
+			continue // it could not be removed yet
+		}
 		if m.alive(t) {
 			m.o.Logger.Error("a deletion names a stream or cache that exists: its data stays", "kind", t.Kind, "name", t.TenantID+"/"+t.Namespace+"/"+t.Name)
 			delete(m.pic.graves, g)
@@ -161,6 +172,16 @@ func (m *Mirror) purge(ctx context.Context, try tryFunc) {
 			m.o.Logger.Info("data of a deleted "+string(t.Kind)+" is removed", "name", t.TenantID+"/"+t.Namespace+"/"+t.Name, "shards", removed)
 		}
 	}
+}
+
+// serves says whether the target still has what a tombstone is for.
+func (m *Mirror) serves(t model.Tombstone) bool {
+	if t.Kind == model.CacheShard {
+		have, found := m.served.caches[model.CacheKey{TenantID: t.TenantID, Namespace: t.Namespace, Cache: t.Name}]
+		return found && have.UID == t.UID && !m.alive(t)
+	}
+	have, found := m.served.streams[model.StreamKey{TenantID: t.TenantID, Namespace: t.Namespace, Stream: t.Name}]
+	return found && have.UID == t.UID && !m.alive(t)
 }
 
 func (m *Mirror) alive(t model.Tombstone) bool {

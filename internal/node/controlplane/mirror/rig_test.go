@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +188,19 @@ func (r *rig) agrees(node string) {
 	r.t.Helper()
 	if got, want := r.target.holds(), wanted(r.t, r.store, node); !slices.Equal(got, want) {
 		r.t.Errorf("target holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	all, err := r.store.Assignments(r.t.Context())
+	must(r.t, err)
+	var want []Lead
+	for _, a := range all {
+		if a.Leader == node {
+			s, err := r.store.Stream(r.t.Context(), model.StreamKey{TenantID: a.TenantID, Namespace: a.Namespace, Stream: a.Stream})
+			must(r.t, err)
+			want = append(want, Lead{Assignment: a, Movable: !s.Durable})
+		}
+	}
+	if got := r.mirror.Leads(); node != "" && !reflect.DeepEqual(got, want) {
+		r.t.Errorf("it says that it leads\n%+v\nand leads\n%+v", got, want)
 	}
 }
 

@@ -117,7 +117,7 @@ func (g *target) Purge(_ context.Context, d model.Tombstone) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	name := fmt.Sprintf("%s %s/%s/%s", d.Kind, d.TenantID, d.Namespace, d.Name)
-	if strings.HasPrefix(g.has[name], d.UID) && d.UID != "" {
+	if uid, _, _ := strings.Cut(g.has[name], ","); uid == d.UID && uid != "" {
 		g.t.Errorf("data of %s is removed while it is served with that uid", name)
 	}
 	if err := g.step("purge %s %s", name, d.UID); err != nil {

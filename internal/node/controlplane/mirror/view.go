@@ -13,7 +13,7 @@ import (
 type view struct {
 	mu      sync.RWMutex
 	tenants map[string]struct{}
-	leads   []Lead
+	leads   map[model.ShardKey]Lead
 	cursors map[string]cursor
 	passed  chan struct{} // closed at the end of a pass
 	stats   Stats
@@ -22,6 +22,7 @@ type view struct {
 func (v *view) init(feeds []follower) {
 	v.passed = make(chan struct{})
 	v.cursors = make(map[string]cursor)
+	v.leads = make(map[model.ShardKey]Lead)
 	for _, f := range feeds {
 		v.cursors[f.feedName()] = cursor{}
 	}
@@ -84,7 +85,7 @@ type Lead struct {
 func (m *Mirror) Leads() []Lead {
 	m.view.mu.RLock()
 	defer m.view.mu.RUnlock()
-	return slices.Clone(m.view.leads)
+	return slices.SortedFunc(maps.Values(m.view.leads), func(a, b Lead) int { return a.ShardKey.Compare(b.ShardKey) })
 }
 
 // publish shows how things are; pass is held.
@@ -94,18 +95,34 @@ func (m *Mirror) publish() {
 	for t := range m.pic.tenants {
 		tenants[t] = struct{}{}
 	}
-	var leads []Lead
-	for k, a := range m.pic.assignments {
-		if a.Leader == m.o.NodeID {
-			leads = append(leads, Lead{Assignment: a, Movable: m.movable(k, a)})
-		}
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.tenants, v.leads = tenants, leads
+	v.tenants = tenants
 	v.stats.Missing, v.stats.Failed = len(m.named), len(m.failed)
 	for _, f := range m.feeds {
 		v.cursors[f.feedName()] = *f.position()
+	}
+}
+
+// publishLeads shows what this broker leads of the shards that were looked at;
+// pass is held.
+func (m *Mirror) publishLeads() {
+	if m.o.NodeID == "" {
+		return
+	}
+	v := &m.view
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if m.looked.all {
+		clear(v.leads)
+	}
+	for k := range m.looked.shards {
+		delete(v.leads, k)
+	}
+	for k := range among(m.looked.all, m.looked.shards, m.pic.assignments) {
+		if a := m.pic.assignments[k]; a.Leader == m.o.NodeID {
+			v.leads[k] = Lead{Assignment: a, Movable: m.movable(k, a)}
+		}
 	}
 }
 
