@@ -6,7 +6,12 @@ import (
 )
 
 // saveInterval is the least time between two writes of what the broker knows.
-const saveInterval = time.Second
+// Where one takes long, as with many thousand streams, the pause is saveShare
+// times as long as the write.
+const (
+	saveInterval = time.Second
+	saveShare    = 20
+)
 
 // remember reads what the broker knew at its last run. A file that cannot be
 // read is named, left as it is, and done without.
@@ -45,9 +50,10 @@ func (a *Agent) keepState(ctx context.Context) {
 			a.writeState(&told)
 			return
 		}
+		began := time.Now()
 		a.writeState(&told)
 		select {
-		case <-time.After(saveInterval):
+		case <-time.After(max(saveInterval, saveShare*time.Since(began))):
 		case <-ctx.Done():
 			a.writeState(&told)
 			return

@@ -101,6 +101,34 @@ func TestFollowsWritersThatNeverRest(t *testing.T) {
 	}
 }
 
+// TestChangeIsNotLeftForTheTimer: whatever passes and looks are under way when
+// something changes, it is there after two trips over the network or three.
+func TestChangeIsNotLeftForTheTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const far = 2 * time.Millisecond
+		random := rand.New(rand.NewPCG(5, 8))
+		r := newRig(t, "b1", func(o *Options) { o.Interval = time.Hour })
+		r.node("b1")
+		r.tenant("t1")
+		r.source.far = far
+		r.pass()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { r.mirror.Run(ctx); close(done) }()
+		for n := range 200 {
+			s := r.stream("t1", fmt.Sprint("s", n))
+			time.Sleep(time.Duration(random.Int64N(int64(12 * far))))
+			r.assign(shardOf(s, 0), "b1")
+			time.Sleep(time.Duration(random.Int64N(int64(12 * far))))
+			r.assign(shardOf(s, 1), "b1")
+			time.Sleep(25 * far) // two passes over five feeds, and the looks
+			r.agrees("b1")
+		}
+		cancel()
+		<-done
+	})
+}
+
 // TestNamespaceMadeAnewDuringAPass: what is deleted and made anew between the
 // reading of two feeds is the new one.
 func TestNamespaceMadeAnewDuringAPass(t *testing.T) {

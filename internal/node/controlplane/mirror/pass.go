@@ -14,6 +14,7 @@ import (
 func (m *Mirror) makePass(ctx context.Context) error {
 	m.pass.Lock()
 	defer m.pass.Unlock()
+	m.view.began()
 	var failure error
 	var failures uint64
 	changed, whole := false, true

@@ -16,6 +16,8 @@ type source struct {
 	fail  func(call string) error // "streams snapshot", "streams changes"
 	calls map[string]int
 	waits bool // changes are held as long as asked for
+	// far is how long a call takes; a change that is waited for ends the wait.
+	far time.Duration
 }
 
 func newSource(s store.Store) *source {
@@ -64,10 +66,19 @@ func page[T any](ctx context.Context, s *source, name string, wait time.Duration
 		return model.Page[T]{}, err
 	}
 	s.mu.Lock()
-	held := wait > 0 && s.waits
+	held, far := wait > 0 && s.waits, s.far
 	s.mu.Unlock()
 	if held {
 		pause(ctx, wait)
+	}
+	if far > 0 {
+		defer pause(ctx, far/2)
+		pause(ctx, far/2)
+		for until := time.Now().Add(wait); time.Now().Before(until) && ctx.Err() == nil; pause(ctx, far/10) {
+			if p, err := read(st); err != nil || len(p.Items) > 0 {
+				return p, err
+			}
+		}
 	}
 	return read(st)
 }

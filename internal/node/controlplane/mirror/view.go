@@ -15,12 +15,19 @@ type view struct {
 	tenants map[string]struct{}
 	leads   map[model.ShardKey]Lead
 	cursors map[string]cursor
-	passed  chan struct{} // closed at the end of a pass
+	pass    pass
 	stats   Stats
 }
 
+// A pass is where passes are.
+type pass struct {
+	begun  uint64        // passes that began
+	number uint64        // of the last one that has ended
+	ended  chan struct{} // closed at the end of the next
+}
+
 func (v *view) init(feeds []follower) {
-	v.passed = make(chan struct{})
+	v.pass.ended = make(chan struct{})
 	v.cursors = make(map[string]cursor)
 	v.leads = make(map[model.ShardKey]Lead)
 	for _, f := range feeds {
@@ -28,10 +35,10 @@ func (v *view) init(feeds []follower) {
 	}
 }
 
-func (v *view) cursor(feed string) (cursor, <-chan struct{}) {
+func (v *view) cursor(feed string) (cursor, pass) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.cursors[feed], v.passed
+	return v.cursors[feed], v.pass
 }
 
 // Stats count what a mirror did.
@@ -70,7 +77,7 @@ func (m *Mirror) Tenants() []string {
 func (m *Mirror) Passed() <-chan struct{} {
 	m.view.mu.RLock()
 	defer m.view.mu.RUnlock()
-	return m.view.passed
+	return m.view.pass.ended
 }
 
 // A Lead is a shard that this broker leads, as assigned.
@@ -138,6 +145,13 @@ func (m *Mirror) movable(k model.ShardKey, a model.Assignment) bool {
 	return found && (!s.rec.Durable || s.rec.ReplicationFactor > 1 && len(a.Replicas) > 0)
 }
 
+// began counts a pass.
+func (v *view) began() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.pass.begun++
+}
+
 // ended tells of the end of a pass.
 func (v *view) ended(whole bool, failures uint64) {
 	v.mu.Lock()
@@ -147,6 +161,6 @@ func (v *view) ended(whole bool, failures uint64) {
 		v.stats.Passes++
 		v.stats.Synced = true
 	}
-	close(v.passed)
-	v.passed = make(chan struct{})
+	close(v.pass.ended)
+	v.pass.number, v.pass.ended = v.pass.begun, make(chan struct{})
 }

@@ -11,30 +11,46 @@ import (
 // other side does not wait, or a pass cannot read what there is, it looks no
 // more often than passes are made without it.
 func (m *Mirror) watch(ctx context.Context, f follower) {
-	var last uint64
-	unread := false
 	for ctx.Err() == nil {
-		at, passed := m.view.cursor(f.feedName())
-		if unread && at.since == last {
-			pause(ctx, m.o.Interval)
-		}
-		unread, last = false, at.since
+		at, pass := m.view.cursor(f.feedName())
 		if at.seeded {
 			began := time.Now()
 			verdict, err := f.peek(ctx, at.since, m.o.Wait)
 			switch {
 			case err != nil:
 			case verdict != model.Nothing:
-				unread = true
-				m.Wake()
+				m.catchUp(ctx, f, at.since)
+				continue
 			case time.Since(began) >= m.o.Wait/2:
 				continue // it was held
 			}
 		}
-		// The next look follows a pass: the cursor has gone on by then.
+		// The next look follows a pass: the cursor may have gone on by then.
 		select {
-		case <-passed:
+		case <-pass.ended:
 		case <-ctx.Done():
+		}
+	}
+}
+
+// catchUp has a pass read what a look has found. One that was under way may have
+// read the feed before: the one after it counts.
+func (m *Mirror) catchUp(ctx context.Context, f follower, since uint64) {
+	_, now := m.view.cursor(f.feedName())
+	m.Wake()
+	for {
+		at, pass := m.view.cursor(f.feedName())
+		switch {
+		case at.since != since:
+			return
+		case pass.number > now.begun:
+			pause(ctx, m.o.Interval)
+			return
+		}
+		select {
+		case <-pass.ended:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
