@@ -6,13 +6,20 @@ import "slices"
 // A slot that a decision frees is free for the next plan: a write that fails
 // must not let one copy too many begin.
 func Plan(in Input) []Decision {
+	decisions, _ := PlanLacking(in)
+	return decisions
+}
+
+// PlanLacking is Plan and Lacking at the price of one.
+func PlanLacking(in Input) ([]Decision, []Copies) {
 	p := newPass(&in)
+	lacking := p.copiesLacking()
 	p.decideAll()
 	out := make([]Decision, len(p.shards))
 	for i := range p.shards {
 		out[i] = p.shards[i].out
 	}
-	return out
+	return out, lacking
 }
 
 // The ranks of shards: what is decided first has the choice of slots and nodes

@@ -71,8 +71,9 @@ type Copies struct {
 
 // Lacking lists the shards without all their copies on brokers that serve, or
 // without a leader that does, in the order of keys.
-func Lacking(in Input) []Copies {
-	p := newPass(&in)
+func Lacking(in Input) []Copies { return newPass(&in).copiesLacking() }
+
+func (p *pass) copiesLacking() []Copies {
 	var out []Copies
 	for i := range p.shards {
 		s := &p.shards[i]

@@ -20,8 +20,8 @@ func (p *Planner) pass(ctx context.Context) (again time.Duration) {
 		p.failed(ctx, "plan", err)
 		return 0
 	}
-	decisions := placement.Plan(r.input)
-	p.observe(r, decisions)
+	decisions, lacking := placement.PlanLacking(r.input)
+	p.observe(decisions, lacking)
 	w := &writer{p: p, reading: r, until: began.Add(p.o.Reconcile)}
 	if w.write(ctx, order(decisions)) {
 		p.Wake()
@@ -30,7 +30,7 @@ func (p *Planner) pass(ctx context.Context) (again time.Duration) {
 }
 
 // observe sets the gauges of the last pass.
-func (p *Planner) observe(r *reading, decisions []placement.Decision) {
+func (p *Planner) observe(decisions []placement.Decision, lacking []placement.Copies) {
 	unplaceable, waiting := 0, 0
 	for i := range decisions {
 		switch decisions[i].Action {
@@ -42,7 +42,7 @@ func (p *Planner) observe(r *reading, decisions []placement.Decision) {
 	}
 	p.o.Observer.ShardsUnplaceable(unplaceable)
 	p.o.Observer.ShardMovesWaiting(waiting)
-	p.o.Observer.ShardsUnderReplicated(underReplicated(placement.Lacking(r.input)))
+	p.o.Observer.ShardsUnderReplicated(underReplicated(lacking))
 }
 
 // settles is when shards that wait for a young cluster need not wait any more.

@@ -59,6 +59,11 @@ func (b *brokerProcess) credential(token string) {
 // dial connects a client that was not there before, with the shop's worker.
 func (b *brokerProcess) dial(t testing.TB, others ...*brokerProcess) *client.Client {
 	t.Helper()
+	return b.dialWith(t, others)
+}
+
+func (b *brokerProcess) dialWith(t testing.TB, others []*brokerProcess, more ...client.Option) *client.Client {
+	t.Helper()
 	var c *client.Client
 	eventually(t, "connect to "+b.id, func() (err error) {
 		addrs, pem := []string{b.addr}, []byte(nil)
@@ -74,8 +79,11 @@ func (b *brokerProcess) dial(t testing.TB, others ...*brokerProcess) *client.Cli
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		c, err = client.Dial(ctx, addrs, client.WithTenant(shop), client.WithToken(b.p.worker), client.WithCAPEM(pem),
-			client.WithKeepAlive(250*time.Millisecond, 1500*time.Millisecond))
+		options := append([]client.Option{
+			client.WithTenant(shop), client.WithToken(b.p.worker), client.WithCAPEM(pem),
+			client.WithKeepAlive(250*time.Millisecond, 1500*time.Millisecond),
+		}, more...)
+		c, err = client.Dial(ctx, addrs, options...)
 		return err
 	})
 	t.Cleanup(func() { _ = c.Close() })
