@@ -35,6 +35,7 @@ func (s *Store) page(ctx context.Context, f *feed, since uint64) (entries []entr
 		FROM %s head LEFT JOIN LATERAL (
 			SELECT * FROM %s WHERE seq >= greatest($1, head.next_seq - $2) ORDER BY seq LIMIT $3
 		) e ON true
+		WHERE head.only_row -- a key, from which the planner sees that it is one row
 		ORDER BY e.seq`, tombstone, strings.Join(keys, ", "), f.counter(), f.table())
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		entries = nil

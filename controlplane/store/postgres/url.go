@@ -78,6 +78,9 @@ func parameters(config *pgx.ConnConfig, limit time.Duration) {
 		"timezone":                            "UTC",
 		"enable_hashjoin":                     "off",
 		"enable_mergejoin":                    "off",
+		// Compiling a statement takes a hundred times as long as running any of
+		// these, and is not kept.
+		"jit": "off",
 	} {
 		if _, set := config.RuntimeParams[name]; !set {
 			config.RuntimeParams[name] = value
