@@ -102,11 +102,11 @@ func New(o Options) (*API, error) {
 		pollers: pollers{drain: make(chan struct{})},
 	}
 	st := o.Store
-	a.tenants = newWatch(a, st.TenantChanges, nil)
-	a.namespaces = newWatch(a, st.NamespaceChanges, nil)
-	a.streams = newWatch(a, st.StreamChanges, nil)
-	a.caches = newWatch(a, st.CacheChanges, nil)
-	a.assignments = newWatch(a, st.AssignmentChanges, st.AssignmentsChanged)
+	a.tenants = newWatch(a, st.CatchUp, st.TenantChanges, nil)
+	a.namespaces = newWatch(a, st.CatchUp, st.NamespaceChanges, nil)
+	a.streams = newWatch(a, st.CatchUp, st.StreamChanges, nil)
+	a.caches = newWatch(a, st.CatchUp, st.CacheChanges, nil)
+	a.assignments = newWatch(a, st.CatchUp, st.AssignmentChanges, st.AssignmentsChanged)
 
 	a.main = newSurface(a)
 	a.main.systemRoutes()

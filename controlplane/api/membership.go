@@ -114,7 +114,7 @@ func (s *surface) lifecycleRoute(verb, summary string, to model.Lifecycle, refus
 		id: verb + "-node", method: http.MethodPost, path: "/v1/nodes/{node_id}/" + verb, tag: "nodes", summary: summary,
 		who: anyTenant, allow: onNode(), refuses: append(refuses, http.StatusNotFound),
 	}, func(ctx context.Context, in *InNode) (*nodeOut, error) {
-		before, err := s.o.Store.Node(ctx, in.NodeID)
+		before, err := s.nodeBefore(ctx, in.NodeID)
 		if err != nil {
 			return nil, err
 		}
@@ -136,9 +136,8 @@ func (s *surface) register(ctx context.Context, r RegisterNodeRequest) (model.No
 		s.o.Observer.NodeRegistered("rejected")
 		return model.Node{}, refusedSpec(err)
 	}
-	before, err := s.o.Store.Node(ctx, r.NodeID)
-	_, unknown := errors.AsType[*store.NotFoundError](err)
-	if err != nil && !unknown {
+	before, err := s.nodeBefore(ctx, r.NodeID)
+	if err != nil {
 		return model.Node{}, err
 	}
 	n, err := s.o.Store.RegisterNode(ctx, r.NodeID, spec)
@@ -154,7 +153,7 @@ func (s *surface) register(ctx context.Context, r RegisterNodeRequest) (model.No
 	}
 	s.o.Observer.NodeRegistered(outcome)
 	s.o.Observer.NodeChanged(model.Registered)
-	if !unknown && before.Status.Lifecycle != model.Live {
+	if before != nil && before.Status.Lifecycle != model.Live {
 		s.o.Observer.NodeTransitioned(before.Status.Lifecycle, model.Live)
 	}
 	s.o.Planner.Wake()

@@ -9,6 +9,7 @@ import (
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/planner"
 	"github.com/felixlog/felix/controlplane/rbac"
+	"github.com/felixlog/felix/controlplane/store"
 )
 
 // InNode is the path of a node.
@@ -128,7 +129,7 @@ func (s *surface) nodeRoutes() {
 		if err != nil {
 			return nil, err
 		}
-		before, err := s.o.Store.Node(ctx, in.NodeID)
+		before, err := s.nodeBefore(ctx, in.NodeID)
 		if err != nil {
 			return nil, err
 		}
@@ -153,11 +154,22 @@ func (s *surface) nodeRoutes() {
 	})
 }
 
+// nodeBefore is a node before it is changed, for what is counted; nil if it is
+// not known here. Another instance may know it: whether it is there is for the
+// change to say.
+func (s *surface) nodeBefore(ctx context.Context, id string) (*model.Node, error) {
+	n, err := s.o.Store.Node(ctx, id)
+	if _, unknown := errors.AsType[*store.NotFoundError](err); unknown {
+		return nil, nil
+	}
+	return &n, err
+}
+
 // nodeChanged counts a change and has it planned with.
-func (s *surface) nodeChanged(before, after model.Node) {
+func (s *surface) nodeChanged(before *model.Node, after model.Node) {
 	s.o.Observer.NodeChanged(model.Updated)
-	if from, to := before.Status.Lifecycle, after.Status.Lifecycle; from != to {
-		s.o.Observer.NodeTransitioned(from, to)
+	if before != nil && before.Status.Lifecycle != after.Status.Lifecycle {
+		s.o.Observer.NodeTransitioned(before.Status.Lifecycle, after.Status.Lifecycle)
 	}
 	s.o.Planner.Wake()
 }

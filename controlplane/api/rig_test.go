@@ -95,10 +95,7 @@ func (r *rig) tenant(id string) {
 	}
 	signer := auth.NewSigner("", private)
 	key := model.SigningKey{KID: signer.Key().ID, Seed: private.Seed(), Public: signer.Key().Public, Status: model.KeyCurrent}
-	if err := r.store.CreateTenant(r.t.Context(), model.Tenant{TenantID: id, DisplayName: id}); err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := r.store.EnsureSigningKey(r.t.Context(), id, key); err != nil {
+	if err := r.store.CreateTenantWithKey(r.t.Context(), model.Tenant{TenantID: id, DisplayName: id}, key); err != nil {
 		r.t.Fatal(err)
 	}
 	r.mu.Lock()

@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/felixlog/felix/controlplane/model"
 	"github.com/felixlog/felix/controlplane/rbac"
-	"github.com/felixlog/felix/controlplane/store"
 )
 
 // InTenant is a path below a tenant.
@@ -48,9 +46,10 @@ func (s *surface) tenantRoutes() {
 		if err := displayName(t.DisplayName); err != nil {
 			return nil, err
 		}
-		if err := s.createTenant(ctx, t); err != nil {
-			return nil, err
+		if err := s.o.Auth.CreateTenant(ctx, t); err != nil {
+			return nil, existing(err)
 		}
+		s.tenants.kick()
 		return &struct{ Body model.Tenant }{t}, nil
 	})
 	add(s, route{
@@ -67,22 +66,6 @@ func (s *surface) tenantRoutes() {
 		s.catalogChanged()
 		return nil, nil
 	})
-}
-
-// createTenant makes a tenant and its key. The store does that in two steps; a
-// tenant that was left without a key is given one when it is created again.
-func (s *surface) createTenant(ctx context.Context, t model.Tenant) error {
-	err := s.o.Store.CreateTenant(ctx, t)
-	if c, ok := errors.AsType[*store.ConflictError](err); err != nil && (!ok || c.Reason != store.Exists) {
-		return err
-	}
-	if keyErr := s.o.Auth.EnsureKey(ctx, t.TenantID); keyErr != nil {
-		return keyErr
-	}
-	if err == nil {
-		s.tenants.kick()
-	}
-	return existing(err)
 }
 
 // catalogChanged tells who waits for streams and caches, and has them placed.

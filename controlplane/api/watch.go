@@ -23,6 +23,8 @@ const (
 // between reads.
 type watch[C model.Sequenced] struct {
 	read func(ctx context.Context, since uint64) (model.Page[C], error)
+	// catchUp is the store's.
+	catchUp func(ctx context.Context) error
 	// changed is the store's own signal, nil for none.
 	changed func() <-chan struct{}
 	pollers *pollers
@@ -41,9 +43,11 @@ type news[C model.Sequenced] struct {
 	page  model.Page[C]
 }
 
-func newWatch[C model.Sequenced](a *API, read func(context.Context, uint64) (model.Page[C], error), changed func() <-chan struct{}) *watch[C] {
+func newWatch[C model.Sequenced](
+	a *API, catchUp func(context.Context) error, read func(context.Context, uint64) (model.Page[C], error), changed func() <-chan struct{},
+) *watch[C] {
 	return &watch[C]{
-		read: read, changed: changed, pollers: &a.pollers,
+		read: read, catchUp: catchUp, changed: changed, pollers: &a.pollers,
 		next: make(chan struct{}), kicked: make(chan struct{}, 1),
 	}
 }
@@ -60,17 +64,17 @@ func (w *watch[C]) kick() {
 // wait, the end of ctx or the drain, and then answers what there is.
 func (w *watch[C]) page(ctx context.Context, since uint64, wait time.Duration) (model.Page[C], error) {
 	if wait <= 0 {
-		return w.read(ctx, since)
+		return w.current(ctx, since)
 	}
 	// Taken before the read, so that a write in between is not missed.
 	next, ok := w.enter()
 	if !ok {
-		return w.read(ctx, since)
+		return w.current(ctx, since)
 	}
 	defer w.leave()
 	deadline := time.NewTimer(min(wait, maxWait))
 	defer deadline.Stop()
-	page, err := w.read(ctx, since)
+	page, err := w.current(ctx, since)
 	for err == nil && nothingNew(page, since) {
 		w.poll(since)
 		select {
@@ -89,6 +93,20 @@ func (w *watch[C]) page(ctx context.Context, since uint64, wait time.Duration) (
 		page, err = w.read(ctx, since)
 	}
 	return page, err
+}
+
+// current reads the feed since. A head before that is of another log, which
+// makes the reader start anew, or of an instance that is behind the one that he
+// read from: then he would go back in time.
+func (w *watch[C]) current(ctx context.Context, since uint64) (model.Page[C], error) {
+	page, err := w.read(ctx, since)
+	if err != nil || page.NextSeq >= since {
+		return page, err
+	}
+	if err := w.catchUp(ctx); err != nil {
+		return model.Page[C]{}, err
+	}
+	return w.read(ctx, since)
 }
 
 func nothingNew[C model.Sequenced](p model.Page[C], since uint64) bool {

@@ -18,6 +18,10 @@ type log struct {
 	reads   int
 	fails   bool
 	changed chan struct{}
+
+	behind  uint64 // what other instances have and this one lacks
+	catches int    // up
+	cut     bool   // off from the others
 }
 
 func newLog() *log { return &log{changed: make(chan struct{})} }
@@ -34,6 +38,17 @@ func (l *log) read(_ context.Context, since uint64) (model.Page[model.TenantChan
 		p.Items = append(p.Items, model.TenantChange{Seq: s})
 	}
 	return p, nil
+}
+
+func (l *log) catchUp(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.catches++
+	if l.cut {
+		return errors.New("the others are away")
+	}
+	l.head, l.behind = l.head+l.behind, 0
+	return nil
 }
 
 // write adds a change; told says whether this instance hears of it by itself.
@@ -79,7 +94,7 @@ func testWatch(t *testing.T, test func(l *log, a *API, w *watch[model.TenantChan
 	synctest.Test(t, func(*testing.T) {
 		l := newLog()
 		a := &API{pollers: pollers{drain: make(chan struct{})}}
-		test(l, a, newWatch(a, l.read, l.signal))
+		test(l, a, newWatch(a, l.catchUp, l.read, l.signal))
 		a.Close()
 	})
 }
@@ -206,6 +221,30 @@ func TestWaitersAreBounded(t *testing.T) {
 		synctest.Wait()
 		if r := <-wait(w, context.Background(), 0, 20*time.Second); r.after != 0 || r.err != nil {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A reader who was further at another instance is not told to start anew, and to
+// go back in time, by one that is behind; one who comes from another log is.
+func TestReaderFromAnotherInstance(t *testing.T) {
+	testWatch(t, func(l *log, _ *API, w *watch[model.TenantChange]) {
+		for _, patience := range []time.Duration{0, time.Second} {
+			l.head, l.behind, l.catches, l.cut = 3, 2, 0, true
+			if r := <-wait(w, context.Background(), 4, patience); r.err == nil {
+				t.Errorf("cut off: %+v", r)
+			}
+			l.cut = false
+			if r := <-wait(w, context.Background(), 4, patience); r.err != nil || len(r.page.Items) != 1 || r.page.NextSeq != 5 {
+				t.Errorf("caught up: %+v", r)
+			}
+			if r := <-wait(w, context.Background(), 9, patience); r.err != nil || r.page.NextSeq != 5 || r.after != 0 {
+				t.Errorf("another log: %+v", r)
+			}
+			before := l.catches
+			if r := <-wait(w, context.Background(), 5, 0); r.err != nil || r.page.NextSeq != 5 || l.catches != before {
+				t.Errorf("at the head: %+v, caught up %d times", r, l.catches-before)
+			}
 		}
 	})
 }

@@ -103,12 +103,8 @@ func (s *Service) initialize(ctx context.Context, tenant string, r BootstrapRequ
 	if seed.Key, err = s.newKey(model.KeyCurrent); err != nil {
 		return nil, "error", err
 	}
+	keys, err := s.store.BootstrapTenant(ctx, model.Tenant{TenantID: tenant, DisplayName: r.DisplayName}, seed)
 	var conflict *store.ConflictError
-	err = s.store.CreateTenant(ctx, model.Tenant{TenantID: tenant, DisplayName: r.DisplayName})
-	if err != nil && !(errors.As(err, &conflict) && conflict.Reason == store.Exists) {
-		return nil, "error", err
-	}
-	err = s.store.BootstrapTenant(ctx, tenant, seed)
 	if errors.As(err, &conflict) && conflict.Reason == store.Bootstrapped {
 		return nil, "already_initialized", &Refusal{
 			Status: http.StatusConflict, Code: CodeAlreadyInitialized, Message: "the tenant is initialized already",
@@ -117,14 +113,10 @@ func (s *Service) initialize(ctx context.Context, tenant string, r BootstrapRequ
 	if err != nil {
 		return nil, "error", err
 	}
-	s.keys.drop(tenant)
+	s.keys.replace(tenant, keys)
 	// The tenant may have had a key, which then stays the one that signs.
-	view, err := s.KeyView(ctx, tenant)
-	if err != nil {
-		return nil, "error", err
-	}
 	return &BootstrapResponse{
-		TenantID: tenant, KID: view.Current, Status: bootstrapInitialized,
+		TenantID: tenant, KID: viewOf(keys).Current, Status: bootstrapInitialized,
 		JWKSURL: "/v1/tenants/" + url.PathEscape(tenant) + "/.well-known/jwks.json",
 	}, "ok", nil
 }

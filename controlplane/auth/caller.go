@@ -93,7 +93,7 @@ func (s *Service) notVerified(ctx context.Context, tenant string, err error) err
 	}
 	switch t.Reason {
 	case token.ReasonUnavailable:
-		return t.Err
+		return s.unavailable(ctx, tenant, t.Err)
 	case token.ReasonTenantKeys:
 		if s.ready(ctx) != nil {
 			return s.refuse(ctx, tenant, cannotVerify())

@@ -39,7 +39,7 @@ func (s *Service) Delegate(ctx context.Context, c *Caller, r DelegateRequest) (*
 	if err != nil {
 		var t *token.TokenError
 		if errors.As(err, &t) && t.Reason == token.ReasonUnavailable {
-			return nil, t.Err
+			return nil, s.unavailable(ctx, c.Tenant, t.Err)
 		}
 		return nil, invalid("subject_token is not a valid token for %s of this tenant", token.AudienceBroker)
 	}

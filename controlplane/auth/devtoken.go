@@ -44,6 +44,9 @@ func (s *Service) DevToken(ctx context.Context, tenant, presented string, r DevT
 	if err != nil {
 		return nil, err
 	}
+	if err := s.catchUp(ctx, tenant); err != nil {
+		return nil, err
+	}
 	if _, err := s.store.Tenant(ctx, tenant); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ func GroupSubject(issuer, group string) string { return "group:" + issuer + "#" 
 
 // Exchange takes a token of one of the tenant's identity providers for tokens of
 // ours (control plane 15.3). upstreamToken is what was in the Authorization
-// header; empty if there was none.
+// header; empty if there was none. It goes by the issuers and rules that there
+// are when it is asked, at whichever instance they were changed.
 func (s *Service) Exchange(ctx context.Context, tenant, upstreamToken string, r ExchangeRequest) (*TokenResponse, error) {
 	if upstreamToken == "" {
 		return nil, s.refuse(ctx, tenant, unauthorized(ReasonMissingToken,
@@ -49,6 +50,9 @@ func (s *Service) Exchange(ctx context.Context, tenant, upstreamToken string, r 
 	}
 	if len(r.Requested) > maxRequested || len(r.Resources) > maxResources {
 		return nil, invalid("at most %d requested actions and %d resources are allowed", maxRequested, maxResources)
+	}
+	if err := s.catchUp(ctx, tenant); err != nil {
+		return nil, err
 	}
 	identity, err := s.identify(ctx, tenant, upstreamToken)
 	if err != nil {
@@ -141,7 +145,7 @@ func (s *Service) gateway(ctx context.Context, tenant, audience, actorToken stri
 	if err != nil {
 		var t *token.TokenError
 		if errors.As(err, &t) && t.Reason == token.ReasonUnavailable {
-			return "", t.Err
+			return "", s.unavailable(ctx, tenant, t.Err)
 		}
 		return "", s.refuse(ctx, tenant, forbidden(ReasonForbidden, "the actor_token is not a valid token for "+token.AudienceControlPlane))
 	}

@@ -83,6 +83,9 @@ func (s *Service) manageGrouping(ctx context.Context, c *Caller, tenant string, 
 	if checkSubject(g.User) != nil || checkSubject(g.Role) != nil {
 		return nil, false, s.lacks(ctx, c, "user or role is blank, too long or holds control characters")
 	}
+	if err := s.catchUp(ctx, tenant); err != nil {
+		return nil, false, err
+	}
 	policies, err := s.store.Policies(ctx, tenant)
 	if err != nil {
 		return nil, false, err

@@ -26,6 +26,9 @@ func (s *Service) PutIssuer(ctx context.Context, c *Caller, tenant string, i mod
 	if err := s.upstream.CheckIssuer(i); err != nil {
 		return invalid("%v", err)
 	}
+	if err := s.catchUp(ctx, tenant); err != nil {
+		return err
+	}
 	issuers, err := s.store.Issuers(ctx, tenant)
 	if err != nil {
 		return err

@@ -2,42 +2,31 @@ package auth
 
 import (
 	"context"
-	"crypto/ed25519"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/felixlog/felix/controlplane/internal/rounds"
 	"github.com/felixlog/felix/controlplane/model"
 	token "github.com/felixlog/felix/internal/auth"
 )
 
 // The bounds of the key cache. Other instances change keys too, so nothing is
-// believed for long, and a key that is missing is looked for at once, but not
-// by every token with an invented kid.
+// believed for long, and a key or tenant that is missing is looked for at once,
+// but not for every token with an invented one: keyCoolDown bounds what is read
+// for the sake of missing keys, and all that miss something have the store catch
+// up together, once a keyInterval at most.
 const (
 	keyTTL      = 5 * time.Second
 	keyCoolDown = 500 * time.Millisecond
+	keyInterval = 25 * time.Millisecond
+	keyPatience = 2 * time.Second // with a store that does not catch up
 	keyTimeout  = 10 * time.Second
 	maxKeyrings = 4096
 )
-
-// A keyring is the parsed keys of one tenant.
-type keyring struct {
-	signer *token.Signer // of the current key; nil if there is none
-	public []token.Key   // all, current first
-	loaded time.Time
-}
-
-func (r *keyring) has(kid string) bool {
-	for _, key := range r.public {
-		if key.ID == kid {
-			return true
-		}
-	}
-	return false
-}
 
 // A keyCache is a [token.KeyFinder] over the store.
 type keyCache struct {
@@ -45,14 +34,18 @@ type keyCache struct {
 	now    func() time.Time
 	logger *slog.Logger
 	flight singleflight.Group
+	rounds *rounds.Rounds // of catching up, for who misses something
 
 	mu    sync.Mutex
 	rings map[string]*keyring
 	epoch uint64 // advanced by every change; a load that began before is not kept
+	round uint64 // the last round that succeeded
 }
 
 func newKeyCache(store Store, now func() time.Time, logger *slog.Logger) *keyCache {
-	return &keyCache{store: store, now: now, logger: logger, rings: make(map[string]*keyring)}
+	c := &keyCache{store: store, now: now, logger: logger, rings: make(map[string]*keyring)}
+	c.rounds = rounds.New(keyInterval, keyTimeout, func(ctx context.Context) error { return c.store.CatchUp(ctx) })
+	return c
 }
 
 // Keys implements [token.KeySource].
@@ -60,9 +53,13 @@ func (c *keyCache) Keys(ctx context.Context, tenant string) ([]token.Key, error)
 	return c.KeysFor(ctx, tenant, "")
 }
 
-// KeysFor implements [token.KeyFinder].
+// KeysFor implements [token.KeyFinder]. What it does not find was not there at
+// any instance when it was called, or the error is errBehind.
 func (c *keyCache) KeysFor(ctx context.Context, tenant, kid string) ([]token.Key, error) {
 	ring, err := c.ring(ctx, tenant, kid)
+	if err == nil && !ring.answers(kid) {
+		ring, err = c.lookAgain(ctx, tenant, kid)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +67,47 @@ func (c *keyCache) KeysFor(ctx context.Context, tenant, kid string) ([]token.Key
 		return nil, token.ErrUnknownTenant
 	}
 	return ring.public, nil
+}
+
+// latest are all keys of a tenant that were there, at any instance, when it was
+// called. Where that cannot be told it answers what is known, and for an unknown
+// tenant errBehind.
+func (c *keyCache) latest(ctx context.Context, tenant string) ([]token.Key, error) {
+	ring, err := c.lookAgain(ctx, tenant, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(ring.public) == 0 {
+		return nil, token.ErrUnknownTenant
+	}
+	return ring.public, nil
+}
+
+// lookAgain reads the keys of a tenant once the store has caught up. If it does
+// not, keys that do are good all the same.
+func (c *keyCache) lookAgain(ctx context.Context, tenant, kid string) (*keyring, error) {
+	patience, cancel := context.WithTimeout(ctx, keyPatience)
+	round, behind := c.rounds.Join(patience)
+	cancel()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.mu.Lock()
+	if behind == nil {
+		c.round = max(c.round, round)
+	}
+	ring := c.rings[tenant]
+	c.mu.Unlock()
+	if behind != nil || ring == nil || ring.round < round {
+		var err error
+		if ring, err = c.read(ctx, tenant, round); err != nil {
+			return nil, err
+		}
+	}
+	if behind != nil && !ring.answers(kid) {
+		return nil, errBehind
+	}
+	return ring, nil
 }
 
 // ring is never nil without an error. A tenant without keys is not cached: who
@@ -84,11 +122,20 @@ func (c *keyCache) ring(ctx context.Context, tenant, kid string) (*keyring, erro
 			return ring, nil
 		}
 	}
+	round := c.round
 	c.mu.Unlock()
-	// The load is everybody's, so that it must not end with the one who asked
-	// first.
+	return c.read(ctx, tenant, round)
+}
+
+// read reads the keys of a tenant, after the round. The read is everybody's who
+// asks after that round and the last change, so that it must not end with the
+// one who asked first.
+func (c *keyCache) read(ctx context.Context, tenant string, round uint64) (*keyring, error) {
 	detached := context.WithoutCancel(ctx)
-	result := c.flight.DoChan(tenant, func() (any, error) {
+	c.mu.Lock()
+	flight := fmt.Sprintf("%d %d %s", c.epoch, round, tenant)
+	c.mu.Unlock()
+	result := c.flight.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(detached, keyTimeout)
 		defer cancel()
 		return c.load(ctx, tenant)
@@ -106,7 +153,7 @@ func (c *keyCache) ring(ctx context.Context, tenant, kid string) (*keyring, erro
 
 func (c *keyCache) load(ctx context.Context, tenant string) (*keyring, error) {
 	c.mu.Lock()
-	epoch := c.epoch
+	epoch, round := c.epoch, c.round
 	c.mu.Unlock()
 	now := c.now()
 	keys, err := c.store.SigningKeys(ctx, tenant)
@@ -114,6 +161,7 @@ func (c *keyCache) load(ctx context.Context, tenant string) (*keyring, error) {
 		return nil, err
 	}
 	ring := c.parse(tenant, keys, now)
+	ring.round = round
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if epoch == c.epoch {
@@ -129,7 +177,6 @@ func (c *keyCache) replace(tenant string, keys []model.SigningKey) *keyring {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
-	c.flight.Forget(tenant)
 	c.keep(tenant, ring, now)
 	return ring
 }
@@ -138,7 +185,6 @@ func (c *keyCache) drop(tenant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
-	c.flight.Forget(tenant)
 	delete(c.rings, tenant)
 }
 
@@ -162,32 +208,4 @@ func (c *keyCache) keep(tenant string, ring *keyring, now time.Time) {
 		}
 	}
 	c.rings[tenant] = ring
-}
-
-// parse leaves out a key whose public part is not that of its seed: tokens
-// signed with it would verify nowhere.
-func (c *keyCache) parse(tenant string, keys []model.SigningKey, now time.Time) *keyring {
-	ring := &keyring{loaded: now, public: make([]token.Key, 0, len(keys))}
-	for _, key := range keys {
-		if len(key.Seed) != ed25519.SeedSize {
-			c.damaged(tenant, key)
-			continue
-		}
-		private := ed25519.NewKeyFromSeed(key.Seed)
-		signer := token.NewSigner(key.KID, private)
-		if !signer.Key().Public.Equal(ed25519.PublicKey(key.Public)) {
-			c.damaged(tenant, key)
-			continue
-		}
-		if key.Status == model.KeyCurrent {
-			ring.signer = signer
-		}
-		ring.public = append(ring.public, signer.Key())
-	}
-	return ring
-}
-
-func (c *keyCache) damaged(tenant string, key model.SigningKey) {
-	c.logger.Error("signing key is damaged: its public part does not belong to its seed; stage and activate another, then retire it",
-		slog.String("tenant", clip(tenant)), slog.String("kid", clip(key.KID)))
 }

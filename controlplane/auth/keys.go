@@ -14,17 +14,19 @@ import (
 )
 
 // JWKS is the public keys of a tenant, current first (control plane 15.6). A
-// tenant that has none yet gets one.
+// tenant that has none yet gets one. Whoever asks will refuse what is not in the
+// answer, so that it holds every key that was made before; only while nobody
+// can tell, keys that are known are answered as they are.
 func (s *Service) JWKS(ctx context.Context, tenant string) (JWKS, error) {
 	public, err := []token.Key(nil), error(token.ErrUnknownTenant)
 	if token.ValidTenant(tenant) {
-		public, err = s.keys.Keys(ctx, tenant)
+		public, err = s.keys.latest(ctx, tenant)
 	}
 	if errors.Is(err, token.ErrUnknownTenant) {
 		public, err = s.firstKeys(ctx, tenant)
 	}
 	if err != nil {
-		return JWKS{}, err
+		return JWKS{}, s.unavailable(ctx, tenant, err)
 	}
 	set := JWKS{Keys: make([]JWK, 0, len(public))}
 	for _, key := range public {
@@ -63,8 +65,18 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// EnsureKey gives a tenant its first signing key; call it where a tenant is
-// created. Were that call lost, the first token or JWKS makes up for it.
+// CreateTenant makes a tenant and its first signing key, both or neither. The
+// error is the store's.
+func (s *Service) CreateTenant(ctx context.Context, t model.Tenant) error {
+	key, err := s.newKey(model.KeyCurrent)
+	if err != nil {
+		return err
+	}
+	return s.store.CreateTenantWithKey(ctx, t, key)
+}
+
+// EnsureKey gives a tenant that was made without a signing key its first one;
+// the first token or JWKS does so too.
 func (s *Service) EnsureKey(ctx context.Context, tenant string) error {
 	_, err := s.ensureKey(ctx, tenant)
 	return err

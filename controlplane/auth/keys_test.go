@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,25 +16,6 @@ import (
 	"github.com/felixlog/felix/controlplane/store"
 	token "github.com/felixlog/felix/internal/auth"
 )
-
-// A countingStore counts reads of keys, and fails where it is told to.
-type countingStore struct {
-	auth.Store
-	reads         atomic.Int64
-	failBootstrap atomic.Bool
-}
-
-func (s *countingStore) SigningKeys(ctx context.Context, tenant string) ([]model.SigningKey, error) {
-	s.reads.Add(1)
-	return s.Store.SigningKeys(ctx, tenant)
-}
-
-func (s *countingStore) BootstrapTenant(ctx context.Context, tenant string, seed model.AuthSeed) error {
-	if s.failBootstrap.Swap(false) {
-		return &store.UnavailableError{Err: context.DeadlineExceeded}
-	}
-	return s.Store.BootstrapTenant(ctx, tenant, seed)
-}
 
 func TestJWKS(t *testing.T) {
 	w := newWorld(t, nil)
@@ -161,50 +140,6 @@ func TestKeyRotation(t *testing.T) {
 	}
 	if _, err = w.StageKey(t.Context(), tenant); !errors.As(err, &conflict) || conflict.Reason != store.TooManyKeys {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestInventedKeyIDs: tokens with invented kids do not each cost a read of the
-// store.
-func TestInventedKeyIDs(t *testing.T) {
-	var counting *countingStore
-	w := newWorld(t, func(o *auth.Options) {
-		counting = &countingStore{Store: o.Store}
-		o.Store = counting
-	})
-	w.boot()
-	_, foreign, _ := ed25519.GenerateKey(nil)
-	flood := func() {
-		var all sync.WaitGroup
-		for i := range 8 {
-			all.Go(func() {
-				for j := range 25 {
-					signed, err := token.NewSigner(fmt.Sprintf("kid-%d-%d", i, j), foreign).Mint(token.Claims{
-						Tenant: tenant, Subject: "x", Audience: control, IssuedAt: w.clock.Now(), Expires: w.clock.Now().Add(time.Minute)})
-					if err != nil {
-						t.Error(err)
-					}
-					if _, err := w.Authenticate(w.ctx(), "Bearer "+signed, tenant); err == nil {
-						t.Error("taken")
-					}
-				}
-			})
-		}
-		all.Wait()
-	}
-	good := w.mint(token.Claims{Audience: control})
-	if _, err := w.Authenticate(t.Context(), "Bearer "+good, tenant); err != nil {
-		t.Fatal(err)
-	}
-	for round := range 3 {
-		w.clock.Advance(time.Second)
-		before := counting.reads.Load()
-		flood()
-		// The clock stands still, so that each load that began is the last one;
-		// a few may have begun before the first one was kept.
-		if got := counting.reads.Load() - before; got < 1 || got > 8 {
-			t.Errorf("round %d: %d reads for 200 tokens", round, got)
-		}
 	}
 }
 

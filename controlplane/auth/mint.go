@@ -13,9 +13,10 @@ import (
 // client presents it to a broker (wire 2.5).
 const maxMinted = 60 << 10
 
-// mint signs a token with the current key of its tenant.
+// mint signs a token with the current key of its tenant: the one in the store,
+// since one that was retired elsewhere a moment ago would make it worthless.
 func (s *Service) mint(ctx context.Context, c token.Claims) (string, error) {
-	ring, err := s.keys.ring(ctx, c.Tenant, "")
+	ring, err := s.keys.load(ctx, c.Tenant)
 	if err == nil && len(ring.public) == 0 {
 		ring, err = s.ensureKey(ctx, c.Tenant)
 	}

@@ -22,7 +22,8 @@ const (
 type Store interface {
 	store.Auth
 	Tenant(ctx context.Context, id string) (model.Tenant, error)
-	CreateTenant(ctx context.Context, t model.Tenant) error
+	CreateTenantWithKey(ctx context.Context, t model.Tenant, key model.SigningKey) error
+	CatchUp(ctx context.Context) error
 }
 
 // Options are what [New] needs. Store, Now, Random and Logger must be set.

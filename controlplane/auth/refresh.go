@@ -66,6 +66,11 @@ func (s *Service) Refresh(ctx context.Context, tenant string, r RefreshRequest) 
 	if !ok || !token.ValidTenant(tenant) {
 		return nil, s.refuseRefresh(ctx, tenant)
 	}
+	// Before the token is spent: whoever is told that he cannot be verified tries
+	// again.
+	if err := s.catchUp(ctx, tenant); err != nil {
+		return nil, err
+	}
 	old, err := s.store.TakeRefreshToken(ctx, tenant, id)
 	if isMissing(err) {
 		if s.ready(ctx) != nil {

@@ -66,7 +66,7 @@ func notFound(message string) *Refusal {
 func cannotVerify() *Refusal {
 	return &Refusal{
 		Status: http.StatusServiceUnavailable, Code: CodeCannotVerify, Reason: ReasonCannotVerify,
-		Message: "this instance is not ready, and cannot tell whether the tenant is unknown or has not reached it yet; try again",
+		Message: "this instance cannot tell now what other instances know already, such as a tenant or a key that was just made; try again, here or at another one",
 	}
 }
 

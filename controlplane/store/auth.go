@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/ed25519"
+	"errors"
 
 	"github.com/felixlog/felix/controlplane/model"
 )
@@ -9,8 +11,22 @@ import (
 // MaxSigningKeys is the most signing keys of a tenant.
 const MaxSigningKeys = 32
 
+// CheckFirstKey refuses a key that a tenant is to be made with and that could
+// not serve: one without an id, which nobody could activate or retire, or one
+// of another length than Ed25519 has.
+func CheckFirstKey(k model.SigningKey) error {
+	switch {
+	case k.KID == "":
+		return errors.New("the signing key has no id")
+	case len(k.Seed) != ed25519.SeedSize || len(k.Public) != ed25519.PublicKeySize:
+		return errors.New("the signing key does not have the length of an Ed25519 key")
+	}
+	return nil
+}
+
 // Auth is what identities rest on (control plane 15 to 17). All methods but
-// SigningKeys answer a tenant that is not there with a NotFoundError.
+// SigningKeys and BootstrapTenant answer a tenant that is not there with a
+// NotFoundError.
 type Auth interface {
 	// Issuers of a tenant; Put inserts or replaces; Delete of none is NotFound.
 	Issuers(ctx context.Context, tenant string) ([]model.IdpIssuer, error)
@@ -39,9 +55,11 @@ type Auth interface {
 	RetireSigningKey(ctx context.Context, tenant, kid string) ([]model.SigningKey, error)
 
 	// Bootstrapped says whether the tenant was initialised. BootstrapTenant does
-	// it in one step, exactly once: else Bootstrapped.
+	// it in one step, exactly once: else Bootstrapped. A tenant that is not there
+	// is made in the same step, one that is stays as it is. The keys are those
+	// that the tenant has then.
 	Bootstrapped(ctx context.Context, tenant string) (bool, error)
-	BootstrapTenant(ctx context.Context, tenant string, seed model.AuthSeed) error
+	BootstrapTenant(ctx context.Context, t model.Tenant, seed model.AuthSeed) ([]model.SigningKey, error)
 
 	InsertRefreshToken(ctx context.Context, t model.RefreshToken) error
 	// TakeRefreshToken marks a token used and answers it as it was before, so

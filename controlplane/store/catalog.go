@@ -16,7 +16,11 @@ import (
 type Catalog interface {
 	Tenants(ctx context.Context) ([]model.Tenant, error)
 	Tenant(ctx context.Context, id string) (model.Tenant, error)
+	// CreateTenant makes a tenant without a signing key: the first one is another
+	// step. CreateTenantWithKey makes it with its current key in one, or leaves
+	// nothing behind.
 	CreateTenant(ctx context.Context, t model.Tenant) error
+	CreateTenantWithKey(ctx context.Context, t model.Tenant, key model.SigningKey) error
 	DeleteTenant(ctx context.Context, id string) error
 
 	// Namespaces of a tenant; a tenant that is not there is a NotFoundError.

@@ -56,6 +56,12 @@ type Store interface {
 	Placement
 	Auth
 
+	// CatchUp returns when reads of this instance see every write that any
+	// instance had answered before the call. Under Raft a member that does not
+	// lead asks the leader, and it is an [*UnavailableError] if that takes too
+	// long; calls at one time share a question. Other backends always read what
+	// is there.
+	CatchUp(ctx context.Context) error
 	// NowMillis is the store's clock.
 	NowMillis(ctx context.Context) (uint64, error)
 	// Health says why the store cannot serve, nil if it can. It is bounded by

@@ -48,15 +48,16 @@ func startControlPlane(ctx context.Context, o *Options, id *identity, logger *sl
 // seed makes the development tenant and its namespace, and has the identity's
 // key sign for it. What is there stays.
 func seed(ctx context.Context, s store.Store, id *identity) error {
-	err := errors.Join(
-		unlessThere(s.CreateTenant(ctx, model.Tenant{TenantID: Tenant, DisplayName: "Development"})),
-		unlessThere(s.CreateNamespace(ctx, model.Namespace{TenantID: Tenant, Namespace: Namespace, DisplayName: Namespace})),
-	)
-	if err != nil {
-		return err
-	}
 	key := model.SigningKey{
 		KID: id.key.ID, Seed: id.private.Seed(), Public: id.private.Public().(ed25519.PublicKey), Status: model.KeyCurrent,
+	}
+	made := s.CreateTenantWithKey(ctx, model.Tenant{TenantID: Tenant, DisplayName: "Development"}, key)
+	err := errors.Join(
+		unlessThere(made),
+		unlessThere(s.CreateNamespace(ctx, model.Namespace{TenantID: Tenant, Namespace: Namespace, DisplayName: Namespace})),
+	)
+	if err != nil || made == nil {
+		return err
 	}
 	keys, err := s.EnsureSigningKey(ctx, Tenant, key)
 	if err != nil {

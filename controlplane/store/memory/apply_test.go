@@ -162,3 +162,23 @@ func TestErrorsTravel(t *testing.T) {
 		t.Errorf("a result without error has %v", err)
 	}
 }
+
+// TestBootstrapOfOlderLogs: what an earlier program wrote means the same.
+func TestBootstrapOfOlderLogs(t *testing.T) {
+	s := NewState(store.Limits{})
+	seed := model.AuthSeed{Key: model.SigningKey{KID: "k"}, Groupings: []model.Grouping{{User: "u", Role: "r"}}}
+	body := bootstrapBody{"t", seed}
+	if r := s.Apply(command("bootstrap_tenant", "early", 0, body)); r.Error == nil || r.Error.Kind != ErrorNotFound {
+		t.Fatalf("before the tenant: %s", asJSON(r))
+	}
+	s.Apply(command("create_tenant", "tenant", 0, model.Tenant{TenantID: "t"}))
+	if r := s.Apply(command("bootstrap_tenant", "first", 0, body)); r.Kind != KindDone {
+		t.Fatalf("the first: %s", asJSON(r))
+	}
+	if r := s.Apply(command("bootstrap_tenant", "second", 0, body)); r.Error == nil || r.Error.Reason != store.Bootstrapped {
+		t.Fatalf("the second: %s", asJSON(r))
+	}
+	if i := s.auth["t"]; !i.bootstrapped || len(i.keys) != 1 || len(i.groupings) != 1 {
+		t.Fatalf("%+v", i)
+	}
+}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/felixlog/felix/controlplane/model"
@@ -17,12 +18,34 @@ func (s *State) createTenant(t model.Tenant) error {
 	if s.tenants.has(t.TenantID) {
 		return store.Conflict(store.Exists, "tenant already exists")
 	}
+	s.addTenant(t, &identities{})
+	return nil
+}
+
+// addTenant makes one that is not there, with what its identities rest on.
+func (s *State) addTenant(t model.Tenant, i *identities) {
 	s.tenants.put(&t)
-	s.auth[t.TenantID] = &identities{}
+	s.auth[t.TenantID] = i
 	s.tokens[t.TenantID] = newRefreshTable()
 	s.tenantFeed.add(func(seq uint64) model.TenantChange {
 		return model.TenantChange{Seq: seq, Op: model.Created, TenantID: t.TenantID, Tenant: &t}
 	})
+}
+
+type tenantWithKey struct {
+	Tenant model.Tenant     `json:"tenant"`
+	Key    model.SigningKey `json:"key"`
+}
+
+func (s *State) createTenantWithKey(b tenantWithKey) error {
+	if s.tenants.has(b.Tenant.TenantID) {
+		return store.Conflict(store.Exists, "tenant already exists")
+	}
+	i := &identities{}
+	if err := errors.Join(store.CheckFirstKey(b.Key), i.ensureKey(b.Key)); err != nil {
+		return err
+	}
+	s.addTenant(b.Tenant, i)
 	return nil
 }
 

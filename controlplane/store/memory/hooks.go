@@ -26,6 +26,9 @@ type Hooks struct {
 	// Serve says why this instance may not answer from its state, which is then
 	// not asked; nil where it always may.
 	Serve func() error
+	// CatchUp brings the state to what was answered anywhere; nil where it is
+	// always there.
+	CatchUp func(ctx context.Context) error
 	// Health is nil where nothing can be wrong but the state itself.
 	Health func(ctx context.Context) error
 	// MayPlan is nil where this instance always may.

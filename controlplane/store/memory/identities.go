@@ -162,19 +162,47 @@ func (s *State) bootstrapTenant(b bootstrapBody) error {
 	if err != nil {
 		return err
 	}
+	return i.bootstrap(b.Seed)
+}
+
+type initializeBody struct {
+	Tenant model.Tenant   `json:"tenant"`
+	Seed   model.AuthSeed `json:"seed"`
+}
+
+func (s *State) initializeTenant(b initializeBody) ([]model.SigningKey, error) {
+	if err := store.CheckFirstKey(b.Seed.Key); err != nil {
+		return nil, err
+	}
+	i, there := s.auth[b.Tenant.TenantID]
+	if !there {
+		i = &identities{}
+	}
+	if err := i.bootstrap(b.Seed); err != nil {
+		return nil, err
+	}
+	if !there {
+		s.addTenant(b.Tenant, i)
+	}
+	return i.listed(), nil
+}
+
+// bootstrap gives a tenant its first rights, once; where it fails it has
+// changed nothing.
+func (i *identities) bootstrap(seed model.AuthSeed) error {
 	if i.bootstrapped {
 		return store.Conflict(store.Bootstrapped, "tenant has been initialised already")
 	}
-	if err := i.ensureKey(b.Seed.Key); err != nil {
+	if err := i.ensureKey(seed.Key); err != nil {
 		return err
 	}
-	for _, issuer := range b.Seed.Issuers {
+	for _, issuer := range seed.Issuers {
 		i.putIssuer(issuer)
 	}
-	for _, p := range b.Seed.Policies {
+	for _, p := range seed.Policies {
 		i.policies = with(i.policies, p, comparePolicies)
 	}
-	for _, g := range b.Seed.Groupings {
+	for _, g := range seed.Groupings {
 		i.groupings = with(i.groupings, g, compareGroupings)
 	}
 	i.bootstrapped = true

@@ -188,6 +188,14 @@ func (m *Machine) NowMillis(ctx context.Context) (uint64, error) {
 	return m.hooks.Now(ctx)
 }
 
+// CatchUp implements [store.Store].
+func (m *Machine) CatchUp(ctx context.Context) error {
+	if _, err := read(m, func(*State) (struct{}, error) { return struct{}{}, nil }); err != nil || m.hooks.CatchUp == nil {
+		return err
+	}
+	return m.hooks.CatchUp(ctx)
+}
+
 // Health implements [store.Store].
 func (m *Machine) Health(ctx context.Context) error {
 	_, err := look(m, func(s *State) (struct{}, error) { return struct{}{}, s.Stuck() })

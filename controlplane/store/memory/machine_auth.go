@@ -105,9 +105,9 @@ func (m *Machine) Bootstrapped(_ context.Context, tenant string) (bool, error) {
 	return of(m, tenant, func(i *identities) bool { return i.bootstrapped })
 }
 
-// BootstrapTenant initialises one, once.
-func (m *Machine) BootstrapTenant(ctx context.Context, tenant string, seed model.AuthSeed) error {
-	return m.tell(ctx, "bootstrap_tenant", bootstrapBody{tenant, seed})
+// BootstrapTenant initialises one, once, and makes it if it is not there.
+func (m *Machine) BootstrapTenant(ctx context.Context, t model.Tenant, seed model.AuthSeed) ([]model.SigningKey, error) {
+	return ask[[]model.SigningKey](ctx, m, "initialize_tenant", initializeBody{t, seed})
 }
 
 // InsertRefreshToken stores a new one.

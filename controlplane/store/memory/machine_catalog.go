@@ -61,6 +61,11 @@ func (m *Machine) CreateTenant(ctx context.Context, t model.Tenant) error {
 	return m.tell(ctx, "create_tenant", t)
 }
 
+// CreateTenantWithKey makes one and its first key.
+func (m *Machine) CreateTenantWithKey(ctx context.Context, t model.Tenant, key model.SigningKey) error {
+	return m.tell(ctx, "create_tenant_with_key", tenantWithKey{t, key})
+}
+
 // DeleteTenant deletes one, with all that is in it.
 func (m *Machine) DeleteTenant(ctx context.Context, id string) error {
 	return m.tell(ctx, "delete_tenant", tenantID{id})

@@ -22,7 +22,7 @@ import (
 var (
 	writers = []string{
 		"AcquireLease", "ActivateSigningKey", "AddGrouping", "AddPolicy", "BootstrapTenant", "CreateCache", "CreateNamespace",
-		"CreateResources", "CreateStream", "CreateTenant", "DeleteAssignment", "DeleteBridge", "DeleteCache", "DeleteIssuer",
+		"CreateResources", "CreateStream", "CreateTenant", "CreateTenantWithKey", "DeleteAssignment", "DeleteBridge", "DeleteCache", "DeleteIssuer",
 		"DeleteNamespace", "DeleteNode", "DeleteStream", "DeleteTenant", "EnableFeature", "EnsureSigningKey", "ExpireStale",
 		"Heartbeat", "Import", "InsertRefreshToken", "PatchCache", "PatchNode", "PatchStream", "PurgeRefreshTokens",
 		"PutAssignmentIf", "PutAssignmentsIf", "PutBridge", "PutIssuer", "RecordReports", "RegisterNode", "ReleaseLease",

@@ -8,19 +8,20 @@ type operation func(s *State, body []byte) Result
 // The operations of commands, by name. A name that is in a log keeps its
 // meaning for ever.
 var operations = map[string]operation{
-	"create_tenant":    done((*State).createTenant),
-	"delete_tenant":    done((*State).deleteTenant),
-	"create_namespace": done((*State).createNamespace),
-	"delete_namespace": done((*State).deleteNamespace),
-	"create_stream":    done((*State).createStream),
-	"patch_stream":     gives("stream", (*State).patchStream),
-	"delete_stream":    done((*State).deleteStream),
-	"create_cache":     done((*State).createCache),
-	"patch_cache":      gives("cache", (*State).patchCache),
-	"delete_cache":     done((*State).deleteCache),
-	"create_resources": done((*State).createResources),
-	"put_bridge":       done((*State).putBridge),
-	"delete_bridge":    done((*State).deleteBridge),
+	"create_tenant":          done((*State).createTenant),
+	"create_tenant_with_key": done((*State).createTenantWithKey),
+	"delete_tenant":          done((*State).deleteTenant),
+	"create_namespace":       done((*State).createNamespace),
+	"delete_namespace":       done((*State).deleteNamespace),
+	"create_stream":          done((*State).createStream),
+	"patch_stream":           gives("stream", (*State).patchStream),
+	"delete_stream":          done((*State).deleteStream),
+	"create_cache":           done((*State).createCache),
+	"patch_cache":            gives("cache", (*State).patchCache),
+	"delete_cache":           done((*State).deleteCache),
+	"create_resources":       done((*State).createResources),
+	"put_bridge":             done((*State).putBridge),
+	"delete_bridge":          done((*State).deleteBridge),
 
 	"register_node":      gives("node", (*State).registerNode),
 	"patch_node":         gives("node", (*State).patchNode),
@@ -48,7 +49,8 @@ var operations = map[string]operation{
 	"stage_signing_key":    gives("keys", (*State).stageKey),
 	"activate_signing_key": gives("keys", (*State).activateKey),
 	"retire_signing_key":   gives("keys", (*State).retireKey),
-	"bootstrap_tenant":     done((*State).bootstrapTenant),
+	"bootstrap_tenant":     done((*State).bootstrapTenant), // in logs only: initialize_tenant took its place
+	"initialize_tenant":    gives("keys", (*State).initializeTenant),
 
 	"insert_refresh_token":     done((*State).insertToken),
 	"take_refresh_token":       gives("refresh_token", (*State).takeToken),

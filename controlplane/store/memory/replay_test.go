@@ -123,10 +123,13 @@ func furnish(t testing.TB) (*State, []Command) {
 	ok(m.SetMovesPaused(ctx, true))
 	_, err = m.AcquireLease(ctx, "me", time.Second)
 	ok(err)
-	ok(m.BootstrapTenant(ctx, "t", model.AuthSeed{
-		Key: model.SigningKey{KID: "k1", Seed: []byte("seed"), Public: []byte("public")}, Issuers: []model.IdpIssuer{{Issuer: "i"}},
+	key := model.SigningKey{KID: "k1", Seed: make([]byte, 32), Public: make([]byte, 32)}
+	ok(m.CreateTenantWithKey(ctx, model.Tenant{TenantID: "u"}, key))
+	_, err = m.BootstrapTenant(ctx, model.Tenant{TenantID: "t"}, model.AuthSeed{
+		Key: key, Issuers: []model.IdpIssuer{{Issuer: "i"}},
 		Policies: []model.Policy{{Subject: "s", Object: "o", Action: "a"}}, Groupings: []model.Grouping{{User: "u", Role: "r"}},
-	}))
+	})
+	ok(err)
 	_, err = m.StageSigningKey(ctx, "t", model.SigningKey{KID: "k2", Seed: []byte("seed"), Public: []byte("public")})
 	ok(err)
 	_, err = m.ActivateSigningKey(ctx, "t", "k2")

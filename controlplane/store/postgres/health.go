@@ -4,7 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/felixlog/felix/controlplane/store"
 )
+
+// CatchUp has nothing to wait for: every read is one of the database.
+func (s *Store) CatchUp(context.Context) error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	return nil
+}
 
 // Health says why the store cannot serve: the database does not answer within
 // ctx, is a standby, or has an older schema than this program (control plane

@@ -78,9 +78,17 @@ func (s *Store) Bootstrapped(ctx context.Context, tenant string) (done bool, err
 	return done, err
 }
 
-// BootstrapTenant initialises a tenant, once (control plane 11.2).
-func (s *Store) BootstrapTenant(ctx context.Context, tenant string, seed model.AuthSeed) error {
-	return s.write(ctx, func(ctx context.Context, w *writer) error {
+// BootstrapTenant initialises a tenant, once, and makes it if it is not there
+// (control plane 11.2).
+func (s *Store) BootstrapTenant(ctx context.Context, t model.Tenant, seed model.AuthSeed) (keys []model.SigningKey, err error) {
+	tenant := t.TenantID
+	err = s.write(ctx, func(ctx context.Context, w *writer) error {
+		if err := store.CheckFirstKey(seed.Key); err != nil {
+			return err
+		}
+		if _, err := w.createTenantUnlessThere(ctx, t); err != nil {
+			return err
+		}
 		done, err := one(ctx, w, "tenant", pgx.RowTo[bool], `SELECT auth_bootstrapped FROM tenants WHERE tenant_id = $1 FOR UPDATE`, tenant)
 		if err != nil {
 			return err
@@ -102,7 +110,11 @@ func (s *Store) BootstrapTenant(ctx context.Context, tenant string, seed model.A
 		if err := w.addGroupings(ctx, tenant, seed.Groupings); err != nil {
 			return err
 		}
-		_, err = w.Exec(ctx, `UPDATE tenants SET auth_bootstrapped = true, updated_at = now() WHERE tenant_id = $1`, tenant)
+		if _, err := w.Exec(ctx, `UPDATE tenants SET auth_bootstrapped = true, updated_at = now() WHERE tenant_id = $1`, tenant); err != nil {
+			return err
+		}
+		keys, err = list(ctx, w, scanSigningKey, keysOf, tenant)
 		return err
 	})
+	return keys, err
 }

@@ -59,17 +59,38 @@ func (s *Store) Tenant(ctx context.Context, id string) (t model.Tenant, err erro
 
 // CreateTenant creates one. Conflict: Exists.
 func (s *Store) CreateTenant(ctx context.Context, t model.Tenant) error {
+	return s.write(ctx, func(ctx context.Context, w *writer) error { return w.createTenant(ctx, t) })
+}
+
+// CreateTenantWithKey creates one and its first key. Conflict: Exists.
+func (s *Store) CreateTenantWithKey(ctx context.Context, t model.Tenant, key model.SigningKey) error {
 	return s.write(ctx, func(ctx context.Context, w *writer) error {
-		_, err := w.Exec(ctx, `INSERT INTO tenants (tenant_id, display_name) VALUES ($1, $2)`, t.TenantID, t.DisplayName)
-		if _, ok := violates(err, codeUnique); ok {
-			return exists("tenant")
-		}
-		if err != nil {
+		if err := w.createTenant(ctx, t); err != nil {
 			return err
 		}
-		w.change(tenantFeed, model.Created, t, t.TenantID)
-		return nil
+		if err := store.CheckFirstKey(key); err != nil {
+			return err
+		}
+		return w.addKey(ctx, t.TenantID, nil, key, model.KeyCurrent)
 	})
+}
+
+func (w *writer) createTenant(ctx context.Context, t model.Tenant) error {
+	made, err := w.createTenantUnlessThere(ctx, t)
+	if err == nil && !made {
+		err = exists("tenant")
+	}
+	return err
+}
+
+// createTenantUnlessThere waits for whoever makes the same one at the time.
+func (w *writer) createTenantUnlessThere(ctx context.Context, t model.Tenant) (made bool, err error) {
+	tag, err := w.Exec(ctx, `INSERT INTO tenants (tenant_id, display_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, t.TenantID, t.DisplayName)
+	if err != nil || tag.RowsAffected() == 0 {
+		return false, err
+	}
+	w.change(tenantFeed, model.Created, t, t.TenantID)
+	return true, nil
 }
 
 // DeleteTenant deletes a tenant and all that is in it (control plane 4.2).

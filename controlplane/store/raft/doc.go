@@ -8,7 +8,8 @@
 // majority has it on disk; a follower sends it to the leader. Every attempt of
 // one write carries the same id, and the state answers a repeat with the first
 // result, so that trying again is safe. Reads come from the state of the member
-// that is asked.
+// that is asked, which may be some milliseconds behind; who must not be misled
+// by that has the member catch up first.
 //
 // In the data directory lie raft.db, with the log, the ballot and a few marks,
 // and snapshots of the state. A member that finds less there than it must have

@@ -65,7 +65,7 @@ type Options struct {
 	// gives up when it has not heard from a majority for four fifths of it.
 	// 0 means 600 ms, and 20 ms for one member alone.
 	ElectionTimeout time.Duration
-	WriteTimeout    time.Duration // of a write with all its attempts: 10 s
+	WriteTimeout    time.Duration // of a write with all its attempts, and of catching up: 10 s
 	AttemptTimeout  time.Duration // of one attempt: 2 s
 	RetryInterval   time.Duration // between attempts: 250 ms
 	ReplayTimeout   time.Duration // of applying, at the start, what was committed before: 30 s

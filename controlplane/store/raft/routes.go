@@ -39,6 +39,9 @@ type standing struct {
 type target struct {
 	Index uint64 `json:"index"`
 	Voter bool   `json:"voter"` // whether the member that asks has a vote
+	// Applied is what the leader had applied after it was confirmed: no write that
+	// was answered before the question lies behind it.
+	Applied uint64 `json:"applied"`
 }
 
 // serveRoutes serves until the listener ends.
@@ -133,7 +136,7 @@ func (s *Store) serveTarget(w http.ResponseWriter, r *http.Request) {
 	if raft := s.raft.Load(); slices.Contains(s.unseated(raft), memberID(r.FormValue("member"))) {
 		voter = false
 	}
-	writeJSON(w, target{Index: last, Voter: voter})
+	writeJSON(w, target{Index: last, Voter: voter, Applied: s.machine.applied.load()})
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

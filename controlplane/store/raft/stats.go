@@ -28,7 +28,7 @@ type Stats struct {
 }
 
 type counts struct {
-	forwarded, writeTimeouts, unsupported atomic.Uint64
+	forwarded, writeTimeouts, unsupported, questions atomic.Uint64
 
 	mu       sync.Mutex
 	rejected map[string]uint64

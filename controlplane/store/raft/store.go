@@ -13,6 +13,7 @@ import (
 
 	hraft "github.com/hashicorp/raft"
 
+	"github.com/felixlog/felix/controlplane/internal/rounds"
 	"github.com/felixlog/felix/controlplane/store"
 	"github.com/felixlog/felix/controlplane/store/memory"
 	"github.com/felixlog/felix/controlplane/store/raft/internal/disk"
@@ -41,6 +42,7 @@ type Store struct {
 	maxBetween uint64
 	clock      *memory.Clock // gives the times of commands
 	counts     counts
+	questions  *rounds.Rounds // to the leader, see current
 
 	closing atomic.Bool
 	done    chan struct{}
@@ -72,10 +74,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		maxBetween: defaultBetween,
 	}
 	s.life, s.die = context.WithCancel(context.WithoutCancel(ctx))
+	s.questions = rounds.New(currentInterval, o.WriteTimeout, s.question)
 	s.barred.Store(&reason{errStarting})
 	s.Machine = memory.NewMachine(memory.NewState(o.Limits), s, memory.Hooks{
 		Name: "raft", Durable: true, Random: o.Random,
-		Now: s.nowMillis, Serve: s.serve, Health: s.health, MayPlan: s.mayPlan,
+		Now: s.nowMillis, Serve: s.serve, CatchUp: s.current, Health: s.health, MayPlan: s.mayPlan,
 		AcquireLease: s.acquireLease, ReleaseLease: s.releaseLease, Close: s.shutdown,
 	})
 	s.machine = &machine{state: s.Machine, stuck: s.stop, committed: func(index uint64) { s.disk.StageCommitted(index) }}

@@ -73,7 +73,6 @@ func testUnknownTenant(f *fixture) {
 		"ActivateSigningKey": failed(f.ActivateSigningKey(f.ctx, t, "k")),
 		"RetireSigningKey":   failed(f.RetireSigningKey(f.ctx, t, "k")),
 		"Bootstrapped":       failed(f.Bootstrapped(f.ctx, t)),
-		"BootstrapTenant":    f.BootstrapTenant(f.ctx, t, model.AuthSeed{Key: newKey("k")}),
 		"InsertRefreshToken": f.InsertRefreshToken(f.ctx, newToken(t, "r", "f", "p")),
 		"TakeRefreshToken":   failed(f.TakeRefreshToken(f.ctx, t, "r")),
 		"RevokeFamily":       failed(f.RevokeFamily(f.ctx, t, "f")),

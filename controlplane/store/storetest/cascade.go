@@ -180,7 +180,7 @@ func testDeleteTenant(f *fixture) {
 
 	f.ok(f.PutIssuer(f.ctx, t, model.IdpIssuer{Issuer: "https://idp"}))
 	f.ok(f.AddPolicy(f.ctx, t, model.Policy{Subject: "s", Object: "o", Action: "a"}))
-	f.ok(f.BootstrapTenant(f.ctx, t, model.AuthSeed{Key: newKey(f.prefix + "k")}))
+	want(f.BootstrapTenant(f.ctx, model.Tenant{TenantID: t}, model.AuthSeed{Key: newKey(f.prefix + "k")}))(f)
 	f.ok(f.InsertRefreshToken(f.ctx, newToken(t, "r", "fam", "p")))
 
 	since := f.heads()

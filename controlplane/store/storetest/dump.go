@@ -46,7 +46,7 @@ func (f *fixture) everything() {
 	f.ok(f.PutBridge(f.ctx, model.Bridge{Source: "eu", Destination: "us"}))
 	f.ok(f.SetMovesPaused(f.ctx, true))
 
-	f.ok(f.BootstrapTenant(f.ctx, t, seed("k1")))
+	want(f.BootstrapTenant(f.ctx, model.Tenant{TenantID: t}, seed("k1")))(f)
 	for _, kid := range []string{"k2", "k3", "k4", "k5"} {
 		want(f.StageSigningKey(f.ctx, t, newKey(kid)))(f)
 	}
@@ -122,7 +122,7 @@ func testExportImport(t *testing.T, open func(*testing.T, Options) store.Store) 
 	taken.AdvertiseAddr, taken.Features = d.Nodes[0].Spec.AdvertiseAddr, []string{"feature"}
 	_, err = to.RegisterNode(to.ctx, "thief", taken)
 	to.conflict(err, store.AddressTaken)
-	to.conflict(to.BootstrapTenant(to.ctx, d.Auth[0].TenantID, seed("again")), store.Bootstrapped)
+	to.conflict(failed(to.BootstrapTenant(to.ctx, d.Tenants[0], seed("again"))), store.Bootstrapped)
 }
 
 // heads6 are the heads of all feeds.
@@ -233,6 +233,7 @@ func testClose(t *testing.T, open func(*testing.T, Options) store.Store) {
 		"Export":          failed(f.Export(f.ctx)),
 		"Health":          f.Health(f.ctx),
 		"NowMillis":       failed(f.NowMillis(f.ctx)),
+		"CatchUp":         f.CatchUp(f.ctx),
 	} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s of a closed store: %v, want %v", name, err, store.ErrClosed)
