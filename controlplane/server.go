@@ -150,6 +150,7 @@ func (s *Server) run() {
 	s.stopLoops = stop
 	s.loops.Go(func() { s.planner.Run(ctx) })
 	s.loops.Go(func() { every(ctx, purgePeriod, s.purge) })
+	s.loops.Go(func() { every(ctx, clockPeriod, s.watchClock()) })
 	var c counter
 	s.loops.Go(func() { every(ctx, countPeriod, func(ctx context.Context) { s.count(ctx, &c) }) })
 	if len(s.o.RegionBridges) > 0 {

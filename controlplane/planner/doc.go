@@ -7,6 +7,7 @@
 // timer plans (control plane 7.8), and nothing rests on it: a pass that decided
 // on what is no longer so is refused by the store.
 //
-// Begin at [Planner.Run] (planner.go). One pass is pass.go, then read.go and
-// write.go; sweep.go and operator.go stand beside it.
+// Begin at [Planner.Run] (planner.go). One pass is pass.go, then read.go, which
+// reads by kept.go what changed, and write.go; sweep.go and operator.go stand
+// beside it.
 package planner
