@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"time"
 
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/shardlog"
@@ -162,8 +164,28 @@ func (s *Store) open(sl *slot, o LogOptions) (*shardlog.Log, error) {
 	}
 	options := s.logOptions(id, o)
 	options.OnClosed = func() { s.forget(sl) }
-	return shardlog.Open(s.fs, dir, options)
+	log, err := shardlog.Open(s.fs, dir, options)
+	if err == nil {
+		s.warnAhead(log)
+	}
+	return log, err
 }
+
+// warnAhead tells, once, that records are of a time that is still to come: the
+// clock was ahead when they were written, or it is behind.
+func (s *Store) warnAhead(log *shardlog.Log) {
+	now, earliest := s.clock.Now(), time.UnixMicro(int64(min(log.Earliest(), math.MaxInt64)))
+	if by := earliest.Sub(now); by > aheadBy {
+		s.ahead.Do(func() {
+			s.logger.Warn("a log has records of a time that is still to come by this machine's clock; its next records carry that time too, until the clock has come to it. Other logs may be the same",
+				"log", log.Name(), "records_until", earliest.UTC().Format(time.RFC3339), "clock", now.UTC().Format(time.RFC3339))
+		})
+	}
+}
+
+// aheadBy is how far record times may be ahead for clocks that are merely not
+// alike.
+const aheadBy = time.Second
 
 // shardDir is the directory of a shard.
 func shardDir(root string, space Space, key Key) string {
@@ -191,7 +213,7 @@ func (s *Store) logOptions(id slotKey, o LogOptions) shardlog.Options {
 	}
 	out.Producers = o.Producers
 	out.BaseOffset = o.BaseOffset
-	out.Clock = s.clock
+	out.Clock, out.Began = s.clock, s.began
 	out.Gate = s.gate
 	out.Journal, out.JournalName = s.journal, journalName(id)
 	out.Descriptors = s.sealed[id.space]

@@ -31,7 +31,7 @@ type Config struct {
 	// Root is the directory of the store. It is made if it does not exist.
 	Root string
 	// Log holds the settings of every log. Its Name, Projection, Producers,
-	// Clock, Gate, Journal, Descriptors, Metrics, Logger, Admit, AfterRound
+	// Clock, Began, Gate, Journal, Descriptors, Metrics, Logger, Admit, AfterRound
 	// and OnClosed are set by the store.
 	Log shardlog.Options
 	// MaxOpenSealed bounds the descriptors of sealed segments, for each space;
@@ -84,6 +84,8 @@ type Store struct {
 	fs      fs.FS
 	cfg     Config
 	clock   shardlog.Clock
+	began   time.Time // when the store was opened
+	ahead   sync.Once // the warning of records of a time to come
 	logger  *slog.Logger
 	metrics *shardlog.Metrics
 	gate    *shardlog.Gate
@@ -141,7 +143,7 @@ func Open(f fs.FS, cfg Config, deps Deps) (*Store, error) {
 		return nil, fmt.Errorf("lock storage root: %w", err)
 	}
 	s := &Store{
-		fs: f, cfg: cfg, clock: deps.Clock, logger: deps.Logger, lock: lock,
+		fs: f, cfg: cfg, clock: deps.Clock, began: deps.Clock.Now(), logger: deps.Logger, lock: lock,
 		metrics:    shardlog.NewMetrics(),
 		gate:       shardlog.NewGate(cfg.MaxFlushes),
 		sealed:     make(map[Space]*shardlog.Descriptors),

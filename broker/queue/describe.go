@@ -89,10 +89,11 @@ func (g *group) describe(o DescribeOptions) Info {
 		Trimmed:      g.lost,
 		MaxAttempts:  g.shard.store.cfg.MaxAttempts,
 	}
+	shown := times{g.shard.store.clock.Shift()}
 	first, _ := g.tracker.First(tail)
-	info.First = heldRecord(first)
+	info.First = shown.heldRecord(first)
 	if at, ok := g.tracker.Next(); ok {
-		info.NextLapse = timeOf(at)
+		info.NextLapse = shown.of(at)
 	}
 	if o.Held {
 		if o.Limit <= 0 || o.Limit > MaxHeld {
@@ -101,23 +102,27 @@ func (g *group) describe(o DescribeOptions) Info {
 		var held []tracker.Held
 		held, info.More = g.tracker.Held(nil, o.From, o.Limit)
 		for _, h := range held {
-			info.Held = append(info.Held, heldRecord(h))
+			info.Held = append(info.Held, shown.heldRecord(h))
 		}
 	}
 	return info
 }
 
-func heldRecord(h tracker.Held) HeldRecord {
+// times tells times of the tracker by the wall clock as it is now, which may have
+// been set by shift since the start.
+type times struct{ shift time.Duration }
+
+func (t times) heldRecord(h tracker.Held) HeldRecord {
 	return HeldRecord{
 		Offset: h.Offset, State: h.State, Attempts: h.Attempts, Holder: h.Holder,
-		Since: timeOf(h.Since), Until: timeOf(h.Until), Reserved: h.Reserved, Redriven: h.Redriven,
+		Since: t.of(h.Since), Until: t.of(h.Until), Reserved: h.Reserved, Redriven: h.Redriven,
 	}
 }
 
-// timeOf is a time of the tracker; zero for none.
-func timeOf(t tracker.Time) time.Time {
-	if t == 0 {
+// of is a time of the tracker; zero for none.
+func (t times) of(at tracker.Time) time.Time {
+	if at == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, t)
+	return time.Unix(0, at).Add(t.shift)
 }

@@ -24,31 +24,71 @@ type Source interface {
 // after a step back time stands still until it has caught up.
 type Clock struct {
 	Source
-	start time.Time
-	// newest is the latest unix millisecond told.
-	newest atomic.Int64
+	reading reading
 }
 
-// New starts a clock.
+// New starts a clock. A wall clock that stands before 1970 counts as one at its
+// beginning, so that no deadline is zero or less.
 func New(s Source) *Clock {
-	c := &Clock{Source: s, start: s.Now()}
-	c.newest.Store(c.start.UnixMilli())
+	c := &Clock{Source: s}
+	c.reading.start(s.Now)
 	return c
 }
 
 // Now never goes back by a millisecond or more.
-func (c *Clock) Now() time.Time {
-	now := c.start.Add(c.Source.Now().Sub(c.start))
+func (c *Clock) Now() time.Time { return c.reading.now() }
+
+// Shift is how far the wall clock has been set forward since the clock was made,
+// negative if back; 0 for less than [StepOver], which is no step.
+func (c *Clock) Shift() time.Duration { return c.reading.shift() }
+
+// Of is a [Clock] without callbacks: what its Now is, over now.
+func Of(now func() time.Time) func() time.Time {
+	var r reading
+	r.start(now)
+	return r.now
+}
+
+// A reading is the steady time over a wall clock.
+type reading struct {
+	wall func() time.Time
+	// from is the wall clock's time at the start, base what the steady time was
+	// then.
+	from, base time.Time
+	// newest is the latest unix millisecond told.
+	newest atomic.Int64
+}
+
+func (r *reading) start(wall func() time.Time) {
+	r.wall, r.from = wall, wall()
+	r.base = r.from
+	if epoch := time.UnixMilli(0); r.base.Before(epoch) {
+		r.base = epoch
+	}
+	r.newest.Store(r.base.UnixMilli())
+}
+
+func (r *reading) now() time.Time {
+	now := r.base.Add(r.wall().Sub(r.from))
 	ms := now.UnixMilli()
 	for {
-		newest := c.newest.Load()
+		newest := r.newest.Load()
 		switch {
 		case ms == newest:
 			return now
 		case ms < newest:
 			return time.UnixMilli(newest)
-		case c.newest.CompareAndSwap(newest, ms):
+		case r.newest.CompareAndSwap(newest, ms):
 			return now
 		}
 	}
+}
+
+func (r *reading) shift() time.Duration {
+	now := r.wall()
+	by := stepBetween(r.from, now)
+	if by.Abs() < StepOver {
+		return 0
+	}
+	return by
 }

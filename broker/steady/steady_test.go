@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/felixlog/felix/felixtest/stepped"
 )
 
 // A hand is a source that stands where it is put.
@@ -44,4 +46,71 @@ func TestClockNeverGoesBack(t *testing.T) {
 			t.Fatalf("%d ms after a step of %v, want %d", got, step.by, step.want)
 		}
 	}
+}
+
+// The steps of a machine's clock are no time that passes, and the clock knows how
+// far it was set.
+func TestClockTakesNoPartInSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := new(stepped.Clock)
+		c, of := New(wall), Of(wall.Now)
+		for _, now := range []func() time.Time{c.Now, of} {
+			wall.Set(time.Now())
+			start := now()
+			for n, by := range []time.Duration{time.Hour, -2 * time.Hour, 87_600 * time.Hour, -100_000 * time.Hour} {
+				wall.Step(by)
+				time.Sleep(time.Minute)
+				got := now()
+				if passed := time.Duration(n+1) * time.Minute; got.Sub(start) != passed || got.UnixNano()-start.UnixNano() != int64(passed) {
+					t.Fatalf("after a step of %v it tells %v, which was %v, want %v later", by, got, start, passed)
+				}
+				if got := c.Shift(); got != wall.Off() {
+					t.Fatalf("it was set by %v, not %v", wall.Off(), got)
+				}
+			}
+		}
+		wall.Set(time.Now().Add(StepOver - 1))
+		if got := c.Shift(); got != 0 {
+			t.Fatalf("drift of %v counts as a step", got)
+		}
+	})
+}
+
+// Before 1970 it is 1970: a deadline is never 0.
+func TestClockBefore1970(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := new(stepped.Clock)
+		wall.Set(time.Unix(-30, 0))
+		c := New(wall)
+		time.Sleep(time.Second)
+		if got := c.Now().UnixMilli(); got != 1000 {
+			t.Fatalf("a second later it is %d ms", got)
+		}
+	})
+}
+
+// Each step is told of once, and drift is not.
+func TestWatchTellsOfSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wall := new(stepped.Clock)
+		told := make(chan time.Duration, 100)
+		w := NewWatch(wall, func(by time.Duration) { told <- by })
+		for _, by := range []time.Duration{time.Hour, -time.Hour, 87_600 * time.Hour, -StepOver} {
+			wall.Step(by)
+			time.Sleep(10 * lookEvery)
+			if got := <-told; got != by {
+				t.Errorf("a step of %v is told of as one of %v", by, got)
+			}
+		}
+		for range 100 {
+			wall.Step(StepOver / 3)
+			time.Sleep(lookEvery)
+		}
+		w.Stop()
+		wall.Step(time.Hour)
+		time.Sleep(10 * lookEvery)
+		if n := len(told); n != 0 {
+			t.Errorf("told of %d more, the first of %v", n, <-told)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/felixlog/felix/broker"
+	"github.com/felixlog/felix/broker/steady"
 	"github.com/felixlog/felix/internal/auth"
 	"github.com/felixlog/felix/internal/config"
 	"github.com/felixlog/felix/internal/node/admin"
@@ -39,6 +40,7 @@ type Node struct {
 	beforeDrain, afterDrain func(context.Context) // may be nil
 	cluster                 func() telemetry.ClusterSnapshot
 
+	steps     *steady.Watch      // of the clock; nil before it is watched
 	cancel    context.CancelFunc // ends what Shutdown has not ended
 	accepting sync.WaitGroup
 	stopOnce  sync.Once
@@ -72,6 +74,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 	verifier := auth.NewVerifier(o.Keys, o.Clock.Now)
 	n.sessions = session.NewServer(sessionConfig(&o, n.ports()), n.core, verifier, n.metrics, o.Clock, telemetry.Module(n.log, "session"))
 	n.metrics.ReadFrom(n.snapshot)
+	n.watchClock()
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
 	for _, l := range n.listeners {

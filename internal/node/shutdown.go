@@ -96,6 +96,9 @@ func (n *Node) closeAll() {
 
 // closeServing ends what serves clients: the logs when nobody writes any more.
 func (n *Node) closeServing() {
+	if n.steps != nil {
+		n.steps.Stop()
+	}
 	if n.cancel != nil {
 		n.cancel()
 	}

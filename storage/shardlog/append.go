@@ -3,6 +3,7 @@ package shardlog
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/felixlog/felix/storage/producer"
 	"github.com/felixlog/felix/storage/segment"
@@ -105,7 +106,8 @@ type claim struct {
 	size    int
 	bodyCRC uint32
 	digest  uint64
-	nanos   int64
+	nanos   int64 // the wall clock's, which may be set
+	at      time.Duration
 }
 
 func (l *Log) enqueue(c claim) (Appended, error) {
@@ -122,7 +124,8 @@ func (l *Log) enqueue(c claim) (Appended, error) {
 	if c.HasProducer {
 		c.digest = producer.Digest(c.Block)
 	}
-	c.nanos = l.opts.Clock.Now().UnixNano()
+	now := l.opts.Clock.Now()
+	c.nanos, c.at = now.UnixNano(), l.since(now)
 
 	l.mu.Lock()
 	app, err := l.claim(&c)
@@ -200,7 +203,7 @@ func (l *Log) claim(c *claim) (Appended, error) {
 	if l.claimed+uint64(c.Count) < l.claimed {
 		return Appended{}, fmt.Errorf("%w: no offsets left after %d", ErrInvalid, l.claimed)
 	}
-	app := Appended{First: l.claimed, Count: c.Count, TimestampMicros: max(uint64(max(c.nanos, 0))/1000, l.claimedMicros)}
+	app := Appended{First: l.claimed, Count: c.Count, TimestampMicros: max(uint64(max(c.nanos, 1000))/1000, l.claimedMicros)}
 	b := segment.Batch{
 		Kind: c.Kind, Count: uint32(c.Count), BaseOffset: l.claimed, Generation: c.Generation,
 		TimestampMicros: app.TimestampMicros, DurableThrough: l.durable.Load(), PrevCRC: l.claimedCRC,
@@ -209,7 +212,7 @@ func (l *Log) claim(c *claim) (Appended, error) {
 	}
 	r := l.gathering()
 	r.buf = b.AppendPrepared(r.buf, c.Publisher, c.bodyCRC)
-	r.items = append(r.items, item{done: c.done, app: app, size: c.size, crc: b.CRC, at: c.nanos})
+	r.items = append(r.items, item{done: c.done, app: app, size: c.size, crc: b.CRC, at: c.at})
 	if c.HasProducer {
 		l.producers.Record(c.ProducerID, c.Sequence, c.digest, app.First, uint32(c.Count))
 	}
@@ -229,7 +232,7 @@ func (l *Log) checkProducer(c *claim) (app Appended, known bool, err error) {
 	case producer.Duplicate:
 		app = Appended{First: v.First, Count: c.Count, Duplicate: true}
 		r := l.gathering()
-		r.items = append(r.items, item{done: c.done, app: app, at: c.nanos})
+		r.items = append(r.items, item{done: c.done, app: app, at: c.at})
 		return app, true, nil
 	}
 	return Appended{}, true, &RefusedError{Verdict: v}

@@ -1,9 +1,6 @@
 package shardlog
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 // startCommitter makes sure that what has gathered will be written. The caller
 // holds mu.
@@ -144,6 +141,7 @@ func (l *Log) write(items []item, bytes []byte) error {
 		s.wrote(&it.app)
 		l.written = position{offset: it.app.First + uint64(it.app.Count), crc: it.crc}
 		s.newest.Store(it.app.TimestampMicros)
+		s.newestAt.Store(int64(it.at))
 	}
 	l.metrics.UnsyncedBytes.Add(int64(len(bytes)))
 	l.metrics.Bytes.Add(int64(len(bytes)))
@@ -203,7 +201,7 @@ func (l *Log) publish(bytes int64) error {
 }
 
 func (l *Log) complete(items []item) {
-	now := l.opts.Clock.Now().UnixNano()
+	now := l.since(l.opts.Clock.Now())
 	var batches, records, bytes uint64
 	for i := range items {
 		it := &items[i]
@@ -211,7 +209,7 @@ func (l *Log) complete(items []item) {
 			batches++
 			records += uint64(it.app.Count)
 			bytes += uint64(it.size)
-			l.metrics.AppendDuration.Observe(time.Duration(now - it.at))
+			l.metrics.AppendDuration.Observe(now - it.at)
 		}
 		it.complete(nil)
 	}

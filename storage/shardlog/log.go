@@ -3,6 +3,7 @@ package shardlog
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/felixlog/felix/storage/fs"
 	"github.com/felixlog/felix/storage/journal"
@@ -15,6 +16,7 @@ type Log struct {
 	fs      fs.FS
 	dir     string
 	opts    Options
+	began   time.Time // Options.Began
 	metrics *Metrics
 	waiters sync.Pool // of *waiter
 
@@ -72,6 +74,14 @@ type Log struct {
 type position struct {
 	offset uint64
 	crc    uint32 // of the batch before
+}
+
+// Earliest is the least record time that the next batch may have, in Unix
+// microseconds: record times never decrease. 0 where there was no batch yet.
+func (l *Log) Earliest() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claimedMicros
 }
 
 // Base is the oldest offset kept.

@@ -19,7 +19,10 @@ func Open(f fs.FS, dir string, o Options) (*Log, error) {
 		return nil, err
 	}
 	start := o.Clock.Now()
-	l := &Log{fs: markedFS{f}, dir: dir, opts: o, metrics: o.Metrics, retention: o.Retention}
+	if o.Began.IsZero() {
+		o.Began = start
+	}
+	l := &Log{fs: markedFS{f}, dir: dir, opts: o, began: o.Began, metrics: o.Metrics, retention: o.Retention}
 	l.commitFn = l.commit
 	if err := fs.MkdirDurable(l.fs, dir); err != nil {
 		return nil, fmt.Errorf("log %s: %w", o.Name, err)
@@ -89,7 +92,8 @@ func (l *Log) resume(p *recovery.Plan) error {
 	for i := range p.Segments {
 		s := l.recovered(&p.Segments[i])
 		l.segments = append(l.segments, s)
-		l.claimedMicros = max(l.claimedMicros, s.newest.Load())
+		// Where the records of a time are gone, a header tells that there were.
+		l.claimedMicros = max(l.claimedMicros, s.newest.Load(), p.Segments[i].CreatedMicros)
 		l.count(s)
 	}
 	newest := p.Active()

@@ -119,6 +119,10 @@ type Options struct {
 	// the log, relative to the root of the store the journal belongs to.
 	Journal     *journal.Journal
 	JournalName string
+	// Began is a reading of the clock that the process took at its beginning.
+	// Steps of the clock since then make no record older. Zero is when the log
+	// is opened.
+	Began time.Time
 	// Descriptors bounds open sealed segments; nil is 256 for this log alone.
 	Descriptors *Descriptors
 	// Metrics are shared by the logs of a store; nil is a set of its own.

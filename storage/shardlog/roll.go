@@ -145,10 +145,15 @@ func (l *Log) takeID() uint64 {
 	return id
 }
 
+// nextHeader is that of the next segment, which is not made before the newest
+// record, as record times tell. The caller holds io.
 func (l *Log) nextHeader() segment.Header {
+	l.mu.Lock()
+	newest := l.claimedMicros
+	l.mu.Unlock()
 	return segment.Header{
 		BaseOffset:    l.written.offset,
-		CreatedMicros: uint64(max(l.opts.Clock.Now().UnixMicro(), 0)),
+		CreatedMicros: max(uint64(max(l.opts.Clock.Now().UnixMicro(), 0)), newest),
 		PrevCRC:       l.written.crc,
 	}
 }

@@ -1,13 +1,15 @@
 package shardlog
 
+import "time"
+
 // item is one claim in a round: a batch, or what only waits its turn (a barrier,
 // a duplicate), which has no bytes.
 type item struct {
 	done Completion
 	app  Appended
-	size int    // bytes of the batch in the round's buffer
-	crc  uint32 // of the batch's header: what the next batch chains to
-	at   int64  // claimed at, Unix nanoseconds
+	size int           // bytes of the batch in the round's buffer
+	crc  uint32        // of the batch's header: what the next batch chains to
+	at   time.Duration // when it was claimed, as Log.since tells it
 }
 
 // round is what gathers while the round before it is written.

@@ -20,6 +20,7 @@ type seg struct {
 	end      atomic.Uint64 // offset after the last committed record
 	readable atomic.Int64  // bytes up to there
 	newest   atomic.Uint64 // record time of the last batch, 0 for none
+	newestAt atomic.Int64  // when it was appended, as Log.since tells it
 	synced   atomic.Int64  // bytes known to be on the device
 
 	// Of the active segment; the io lock guards them, and index the builder.
@@ -50,6 +51,7 @@ func (l *Log) recovered(r *recovery.Segment) *seg {
 	s.end.Store(r.End)
 	s.readable.Store(r.Size)
 	s.newest.Store(r.NewestMicros)
+	s.newestAt.Store(int64(l.appendedAt(r.NewestMicros)))
 	s.synced.Store(r.Size)
 	s.written = r.Size
 	return s

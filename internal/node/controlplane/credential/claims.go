@@ -17,6 +17,15 @@ type claims struct {
 	expires time.Time // zero where it is not said
 }
 
+// from is the claims of a token that was issued just now, by whatever clock, in
+// the time that now is of.
+func (c claims) from(now time.Time) claims {
+	if !c.issued.IsZero() && c.issued.Before(c.expires) {
+		c.issued, c.expires = now, now.Add(c.expires.Sub(c.issued))
+	}
+	return c
+}
+
 // farFuture is beyond the expiry of any token that is meant to end.
 const farFuture = 100 * 365 * 24 * time.Hour
 

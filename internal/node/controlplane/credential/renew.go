@@ -23,13 +23,13 @@ func (s *Source) renew(flight chan struct{}) {
 		s.failure = err
 		pause := min(retryBase<<min(s.failed, 10), retryMax)
 		s.failed++
-		s.retryAt = s.o.Now().Add(pause)
+		s.retryAt = s.now().Add(pause)
 		s.o.Logger.Error("the node credential could not be renewed", "error", err, "remedy", remedy(err))
 		return
 	}
 	s.stats.Refreshes++
 	s.failure, s.failed, s.retryAt = nil, 0, time.Time{}
-	s.token, s.claims = got.token, got.claims
+	s.token, s.claims, s.renewed = got.token, got.claims.from(s.now()), true
 }
 
 func remedy(err error) string {

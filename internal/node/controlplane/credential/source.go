@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/felixlog/felix/broker/steady"
 	"github.com/felixlog/felix/controlplane/apiclient"
 )
 
@@ -37,12 +38,15 @@ const (
 // A Source gives a credential that is valid. It is safe for concurrent use.
 type Source struct {
 	o Options
+	// now takes no part in steps of the machine's clock.
+	now func() time.Time
 
 	mu      sync.Mutex
 	file    *file
 	refresh *file
 	token   string
 	claims  claims
+	renewed bool          // by a refresh: the times in claims are those of now
 	flight  chan struct{} // of the refresh under way
 	failure error         // of the last refresh
 	failed  int           // refreshes in a row
@@ -62,7 +66,7 @@ func New(o Options) (*Source, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Source{o: o}
+	s := &Source{o: o, now: steady.Of(o.Now)}
 	switch {
 	case o.Token != "" && o.TokenFile != "":
 		return nil, errors.New("both a node token and a node token file are given: give one")
@@ -108,7 +112,7 @@ func (s *Source) reread() error {
 	if err != nil {
 		return err
 	}
-	s.token, s.claims = text, c
+	s.token, s.claims, s.renewed = text, c, false
 	s.failed, s.retryAt = 0, time.Time{}
 	return nil
 }
@@ -122,7 +126,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 		s.mu.Unlock()
 		return "", err
 	}
-	now := s.o.Now()
+	now := s.judge()
 	if s.refresh == nil || !s.claims.ends(now) {
 		defer s.mu.Unlock()
 		if s.refresh == nil && s.claims.ends(now) && !s.claims.expires.After(now) {
@@ -135,13 +139,13 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 		return s.token, nil
 	}
 	valid := s.claims.expires.Sub(now) > usable
-	flight := s.begin(now)
+	flight := s.begin()
 	if valid || flight == nil {
 		defer s.mu.Unlock()
 		if valid {
 			return s.token, nil
 		}
-		return "", fmt.Errorf("the node token has ended and could not be renewed: %w", s.failure)
+		return s.unrenewed()
 	}
 	s.mu.Unlock()
 	select {
@@ -152,9 +156,35 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failure != nil {
-		return "", fmt.Errorf("the node token has ended and could not be renewed: %w", s.failure)
+		return s.unrenewed()
 	}
 	return s.token, nil
+}
+
+// unrenewed is the answer where the token has ended and could not be renewed. One
+// that has ended only because the clock was set is shown all the same. mu is held.
+func (s *Source) unrenewed() (string, error) {
+	if s.claims.expires.After(s.now()) {
+		return s.token, nil
+	}
+	return "", fmt.Errorf("the node token has ended and could not be renewed: %w", s.failure)
+}
+
+// judge is the time that the token's are compared with. One that was read was
+// issued by another machine's clock, and this one may have been set wrong since
+// the start, or right: where the token can be renewed, the later time costs no
+// more than a refresh too many, and where it cannot, the earlier leaves it to the
+// control plane to refuse it. mu is held.
+func (s *Source) judge() time.Time {
+	now, wall := s.now(), s.o.Now().Round(0)
+	switch later := wall.After(now.Round(0)); {
+	case s.renewed:
+		return now
+	case later == (s.refresh != nil):
+		return wall
+	default:
+		return now
+	}
 }
 
 // renewal is when the token is to be renewed: after two thirds of its life.
@@ -167,11 +197,11 @@ func (s *Source) renewal() time.Time {
 
 // begin starts a refresh, unless one is under way or failed a moment ago; mu is
 // held.
-func (s *Source) begin(now time.Time) chan struct{} {
+func (s *Source) begin() chan struct{} {
 	if s.flight != nil {
 		return s.flight
 	}
-	if now.Before(s.retryAt) && !s.replaced() {
+	if s.now().Before(s.retryAt) && !s.replaced() {
 		return nil
 	}
 	s.flight = make(chan struct{})
