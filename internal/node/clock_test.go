@@ -31,6 +31,7 @@ func TestClockStepsAreLogged(t *testing.T) {
 			said.Reset()
 			clock.Step(step.by)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			if step.says == "" {
 				if said.Len() > 0 {
 					t.Errorf("a step of %v: %s", step.by, said)
