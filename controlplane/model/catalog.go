@@ -1,5 +1,7 @@
 package model
 
+import "cmp"
+
 // A Tenant owns namespaces, keys and grants (control plane 3.1).
 type Tenant struct {
 	TenantID    string `json:"tenant_id"`
@@ -93,6 +95,11 @@ type StreamKey struct {
 	Stream    string `json:"stream"`
 }
 
+// Compare orders keys by tenant, namespace and name.
+func (k StreamKey) Compare(o StreamKey) int {
+	return cmp.Or(cmp.Compare(k.TenantID, o.TenantID), cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Stream, o.Stream))
+}
+
 // Key is the name of the stream.
 func (s Stream) Key() StreamKey { return StreamKey{s.TenantID, s.Namespace, s.Stream} }
 
@@ -122,6 +129,11 @@ type CacheKey struct {
 	TenantID  string `json:"tenant_id"`
 	Namespace string `json:"namespace"`
 	Cache     string `json:"cache"`
+}
+
+// Compare orders keys by tenant, namespace and name.
+func (k CacheKey) Compare(o CacheKey) int {
+	return cmp.Or(cmp.Compare(k.TenantID, o.TenantID), cmp.Compare(k.Namespace, o.Namespace), cmp.Compare(k.Cache, o.Cache))
 }
 
 // Key is the name of the cache.

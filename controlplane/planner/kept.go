@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,12 +27,12 @@ func newKept(s store.Store) *kept {
 	return &kept{
 		streams: followed[model.StreamKey, model.Stream, model.StreamChange]{
 			snapshot: s.StreamsSnapshot, changes: s.StreamChanges,
-			key: model.Stream.Key, compare: compareStreams,
+			key: model.Stream.Key, compare: model.StreamKey.Compare,
 			change: func(c model.StreamChange) (model.StreamKey, *model.Stream) { return c.Key, c.Stream },
 		},
 		caches: followed[model.CacheKey, model.Cache, model.CacheChange]{
 			snapshot: s.CachesSnapshot, changes: s.CacheChanges,
-			key: model.Cache.Key, compare: compareCaches,
+			key: model.Cache.Key, compare: model.CacheKey.Compare,
 			change: func(c model.CacheChange) (model.CacheKey, *model.Cache) { return c.Key, c.Cache },
 		},
 		assignments: followed[model.ShardKey, model.Assignment, model.AssignmentChange]{
@@ -45,21 +44,10 @@ func newKept(s store.Store) *kept {
 	}
 }
 
-func compareStreams(a, b model.StreamKey) int {
-	return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Stream, b.Stream))
-}
-
-func compareCaches(a, b model.CacheKey) int {
-	return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Cache, b.Cache))
-}
-
-// doubt has all be read anew at the next reading: what was decided did not fit
-// what the store holds.
-func (k *kept) doubt() { k.readAt = time.Time{} }
-
-// upTo has all read anew that was kept for too long.
-func (k *kept) upTo(now time.Time) {
-	if age := now.Sub(k.readAt); age >= 0 && age < keptFor {
+// upTo has all read anew that was kept for too long, or that is in doubt: what
+// was decided did not fit what the store holds.
+func (k *kept) upTo(now time.Time, doubted bool) {
+	if age := now.Sub(k.readAt); !doubted && age >= 0 && age < keptFor {
 		return
 	}
 	k.streams.known, k.caches.known, k.assignments.known = false, false, false

@@ -26,10 +26,7 @@ func (p *Planner) read(ctx context.Context) (*reading, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if p.doubts.Swap(false) {
-		p.kept.doubt()
-	}
-	p.kept.upTo(p.o.Clock())
+	p.kept.upTo(p.o.Clock(), p.doubts.Swap(false))
 	s, k, r := p.o.Store, p.kept, &reading{}
 	in := &r.input
 	in.Policy = p.o.Policy

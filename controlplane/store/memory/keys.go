@@ -10,14 +10,6 @@ func compareNamespaces(a, b model.NamespaceKey) int {
 	return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.Namespace, b.Namespace))
 }
 
-func compareStreams(a, b model.StreamKey) int {
-	return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Stream, b.Stream))
-}
-
-func compareCaches(a, b model.CacheKey) int {
-	return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Cache, b.Cache))
-}
-
 func compareBridges(a, b model.Bridge) int {
 	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination))
 }

@@ -154,13 +154,13 @@ func (m *Mirror) purge(ctx context.Context, try tryFunc) {
 			return
 		}
 		what := fmt.Sprintf("remove data of deleted %s %s/%s/%s", t.Kind, t.TenantID, t.Namespace, t.Name)
-		if m.serves(t) {
-			continue // it could not be removed yet
-		}
 		if m.alive(t) {
 			m.o.Logger.Error("a deletion names a stream or cache that exists: its data stays", "kind", t.Kind, "name", t.TenantID+"/"+t.Namespace+"/"+t.Name)
 			delete(m.pic.graves, g)
 			continue
+		}
+		if m.serves(t) {
+			continue // it could not be removed yet
 		}
 		removed, err := m.o.Target.Purge(ctx, t)
 		if !try(what, err) {
@@ -178,10 +178,10 @@ func (m *Mirror) purge(ctx context.Context, try tryFunc) {
 func (m *Mirror) serves(t model.Tombstone) bool {
 	if t.Kind == model.CacheShard {
 		have, found := m.served.caches[model.CacheKey{TenantID: t.TenantID, Namespace: t.Namespace, Cache: t.Name}]
-		return found && have.UID == t.UID && !m.alive(t)
+		return found && have.UID == t.UID
 	}
 	have, found := m.served.streams[model.StreamKey{TenantID: t.TenantID, Namespace: t.Namespace, Stream: t.Name}]
-	return found && have.UID == t.UID && !m.alive(t)
+	return found && have.UID == t.UID
 }
 
 func (m *Mirror) alive(t model.Tombstone) bool {

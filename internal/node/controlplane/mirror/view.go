@@ -19,7 +19,7 @@ type view struct {
 	stats   Stats
 }
 
-// A pass is where passes are.
+// A pass says which of the passes are under way or done.
 type pass struct {
 	begun  uint64        // passes that began
 	number uint64        // of the last one that has ended
